@@ -1,0 +1,334 @@
+//! The command line of `satyrn-host`: clap's types, and nothing that acts.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use super::env::Wish;
+
+/// The longest deadline.
+const MAX_DEADLINE: Duration = Duration::from_hours(24);
+
+const EXAMPLES: &str = "\
+Examples:
+  satyrn-host implement contract.yaml
+  satyrn-host implement --engine ./my-engine --deadline 5s contract.yaml
+  satyrn-host implement --engine-repo ../engine --format json contract.yaml";
+
+const TABLES: &str = "\
+Exit codes:
+    0  satyrn-engine: OK
+    1  HOST_FAILED                a defect of the host
+    2  USAGE                      the command line was not understood
+  3-7  the engine's refusals      CONTRACT_UNREADABLE, CONTRACT_INVALID_YAML,
+                                  CONTRACT_MISSING_FIELD, REPO_UNAVAILABLE, INVALID_REQUEST
+ 8-63  another engine's refusal   its own exit code
+   65  another engine's refusal   where its exit code says nothing
+   69  ENGINE_START_FAILED        nothing ran
+   70  ENGINE_CRASHED             it ended badly, without an answer
+   76  ENGINE_MALFORMED_RESPONSE  it answered something else
+  124  ENGINE_TIMEOUT             the deadline passed
+  128+ ENGINE_CANCELLED           128 + the signal; 143 for the leash
+
+Environment (a flag beats it):
+  SATYRN_ENGINE       as --engine
+  SATYRN_ENGINE_REPO  as --engine-repo
+  SATYRN_DEADLINE     as --deadline
+  SATYRN_LOG          what to log on stderr: error, warn, info, debug, trace, or TARGET=LEVEL,...";
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub enum Invocation {
+    /// Run one exchange.
+    Implement(Box<Implement>),
+    /// A mistake in an `implement` command: the line's detail, and a hint for stderr.
+    Usage {
+        /// One line.
+        detail: String,
+        /// clap's own words.
+        hint: String,
+    },
+    /// Text to print: help or version on stdout, another command's mistake on stderr.
+    Print {
+        /// The text, with its line feed.
+        text: String,
+        /// 0 for stdout, 2 for stderr.
+        exit: u8,
+    },
+}
+
+/// One-shot process host: runs an engine once and turns whatever happens into one named line.
+#[derive(Parser)]
+#[command(
+    name = "satyrn-host",
+    version = concat!(env!("CARGO_PKG_VERSION"), " (protocol 1)"),
+    after_help = EXAMPLES
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Have a contract judged by an engine and print one line
+    #[command(before_help = EXAMPLES, after_help = TABLES)]
+    Implement(Box<Implement>),
+    /// Serve the engine's protocol: one JSON request on stdin, one JSON response on stdout
+    Protocol,
+}
+
+/// Options of `satyrn-host implement`.
+#[derive(Args, Debug)]
+pub struct Implement {
+    /// The contract file
+    #[arg(value_name = "CONTRACT")]
+    pub contract: PathBuf,
+    /// The repository the contract speaks of [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    pub repo: Option<PathBuf>,
+    /// Run `PROGRAM protocol` as the engine; a path, not a bare name
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "engine_repo")]
+    pub engine: Option<PathBuf>,
+    /// Run `uv run --project DIR satyrn-engine protocol` as the engine
+    #[arg(long, value_name = "DIR")]
+    pub engine_repo: Option<PathBuf>,
+    /// How long the whole exchange may take: 500ms, 30s, 2m; at most 24h [default: 30s]
+    #[arg(long, value_name = "DUR", value_parser = parse_deadline)]
+    pub deadline: Option<Duration>,
+    /// Print the line, or a JSON report
+    #[arg(long, value_name = "FORMAT", default_value = "line", value_enum)]
+    pub format: Format,
+    /// Pass one more variable to the engine; NAME=REASON where it loads code or carries a secret
+    #[arg(long = "env", value_name = "NAME[=REASON]", value_parser = Wish::parse)]
+    pub wishes: Vec<Wish>,
+    /// Pass the whole environment to the engine
+    #[arg(long)]
+    pub inherit_env: bool,
+    /// Cancel when the host's own stdin ends
+    #[arg(long)]
+    pub leash: bool,
+    /// Say on stderr what is done; twice for more
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// What goes to stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One line.
+    Line,
+    /// One JSON object.
+    Json,
+}
+
+/// Reads a command line; `args[0]` is the program's own name.
+#[must_use]
+pub fn parse(args: &[OsString]) -> Invocation {
+    match Cli::try_parse_from(args) {
+        Ok(Cli { command: Command::Implement(options) }) => Invocation::Implement(options),
+        Ok(Cli { command: Command::Protocol }) => {
+            // `protocol` alone is served before this point, so there is a mistake in how it is
+            // reached; the help says how.
+            Invocation::Print { text: Cli::command().render_help().to_string(), exit: 2 }
+        }
+        Err(error) if error.use_stderr() && args.get(1).is_some_and(|arg| arg == "implement") => {
+            let text = error.to_string();
+            let mut parts = text.splitn(2, "\n\n");
+            let detail = parts.next().unwrap_or_default().trim_start_matches("error: ");
+            let detail = detail.split_whitespace().collect::<Vec<_>>().join(" ");
+            Invocation::Usage { detail, hint: parts.next().unwrap_or_default().to_owned() }
+        }
+        Err(error) => {
+            let exit = if error.use_stderr() { 2 } else { 0 };
+            Invocation::Print { text: error.to_string(), exit }
+        }
+    }
+}
+
+/// Whether `--format json` stands anywhere before `--`: also a command line that is otherwise not
+/// understood is then answered with a report.
+#[must_use]
+pub fn wants_json(args: &[OsString]) -> bool {
+    let options = || args.iter().take_while(|arg| *arg != "--");
+    options().any(|arg| arg == "--format=json")
+        || options().zip(options().skip(1)).any(|(a, b)| a == "--format" && b == "json")
+}
+
+/// Reads a duration: digits, perhaps with a fraction, and one of the units `ms`, `s`, `m`, `h`.
+///
+/// # Errors
+/// What is wrong with it. Zero, and more than 24 hours, are refused.
+pub fn parse_deadline(text: &str) -> Result<Duration, String> {
+    let unit_at = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let scale = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("needs a number and a unit, such as 500ms, 30s or 2m".to_owned()),
+    };
+    let well_formed = number.starts_with(|c: char| c.is_ascii_digit()) && !number.ends_with('.');
+    let duration = number
+        .parse::<f64>()
+        .ok()
+        .filter(|_| well_formed)
+        .and_then(|number| Duration::try_from_secs_f64(number * scale).ok())
+        .ok_or("needs a number and a unit, such as 500ms, 30s or 2m")?;
+    if duration.is_zero() {
+        return Err("must be more than zero".to_owned());
+    }
+    if duration > MAX_DEADLINE {
+        return Err("must be at most 24h".to_owned());
+    }
+    Ok(duration)
+}
+
+/// A path as text, since JSON cannot carry anything else.
+///
+/// # Errors
+/// The line's detail.
+pub fn utf8(what: &str, path: &OsStr) -> Result<String, String> {
+    match path.to_str() {
+        Some("") => Err(format!("{what} is empty")),
+        Some(text) => Ok(text.to_owned()),
+        None => Err(format!("{what} is not UTF-8: {}", path.to_string_lossy())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(words: &[&str]) -> Vec<OsString> {
+        std::iter::once(&"satyrn-host").chain(words).map(OsString::from).collect()
+    }
+
+    fn usage(words: &[&str]) -> String {
+        match parse(&args(words)) {
+            Invocation::Usage { detail, .. } => detail,
+            other => panic!("{words:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn clap_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn good_command_lines() {
+        let words =
+            ["implement", "--deadline", "2m", "--format=json", "--leash", "-vv", "--", "-c"];
+        let Invocation::Implement(options) = parse(&args(&words)) else { panic!("refused") };
+        assert_eq!(options.contract, PathBuf::from("-c"));
+        assert_eq!(options.deadline, Some(Duration::from_mins(2)));
+        assert_eq!((options.format, options.leash, options.verbose), (Format::Json, true, 2));
+    }
+
+    #[test]
+    fn mistakes_of_implement_are_one_line() {
+        for (words, part) in [
+            (&["implement"][..], "<CONTRACT>"),
+            (&["implement", ""], "<CONTRACT>"),
+            (&["implement", "--repo", "", "a"], "--repo <DIR>"),
+            (&["implement", "a", "b"], "unexpected argument 'b'"),
+            (&["implement", "--nope", "a"], "unexpected argument '--nope'"),
+            (&["implement", "--deadline", "0s", "a"], "more than zero"),
+            (&["implement", "--engine", "/e", "--engine-repo", "/r", "a"], "cannot be used with"),
+            (&["implement", "--env", "A_TOKEN", "a"], "A_TOKEN=REASON"),
+            (&["implement", "--format", "xml", "a"], "invalid value 'xml'"),
+        ] {
+            let detail = usage(words);
+            assert!(detail.contains(part) && !detail.contains('\n'), "{words:?}: {detail}");
+        }
+    }
+
+    #[test]
+    fn help_and_version_succeed_and_other_mistakes_go_to_stderr() {
+        for (words, exit) in [
+            (&["--help"][..], 0),
+            (&["implement", "--help"], 0),
+            (&["-V"], 0),
+            (&[], 2),
+            (&["x"], 2),
+        ] {
+            match parse(&args(words)) {
+                Invocation::Print { exit: found, text } => {
+                    assert_eq!(found, exit, "{words:?}");
+                    assert!(text.ends_with('\n'));
+                }
+                other => panic!("{words:?}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn json_is_wanted_only_before_the_end_of_the_options() {
+        for (words, expected) in [
+            (&["implement", "--format", "json"][..], true),
+            (&["implement", "--format=json", "--nope"], true),
+            (&["implement", "--", "--format=json"], false),
+            (&["implement", "--format", "line"], false),
+            (&["implement", "json"], false),
+        ] {
+            assert_eq!(wants_json(&args(words)), expected, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn deadlines() {
+        let ms = |ms| Ok(Duration::from_millis(ms));
+        for (text, expected) in [
+            ("500ms", ms(500)),
+            ("30s", ms(30_000)),
+            ("2m", ms(120_000)),
+            ("24h", ms(86_400_000)),
+            ("1.5s", ms(1500)),
+            ("1ms", ms(1)),
+        ] {
+            assert_eq!(parse_deadline(text), expected, "{text}");
+        }
+        for text in [
+            "",
+            "0s",
+            "0ms",
+            "-1s",
+            "NaN",
+            "NaNs",
+            "inf",
+            "infs",
+            "30",
+            "1e3s",
+            "24.1h",
+            "25h",
+            "1d",
+            "99999999999999999999h",
+            "2147483648s",
+            ".5s",
+            "5.s",
+            "1..2s",
+            "1 s",
+            "+1s",
+            "s",
+            "1S",
+            "0.0000000001ms",
+        ] {
+            assert!(parse_deadline(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_must_be_text() {
+        assert_eq!(utf8("CONTRACT", OsStr::new("a b")), Ok("a b".to_owned()));
+        assert!(utf8("CONTRACT", OsStr::new("")).is_err());
+        #[cfg(unix)]
+        {
+            use std::os::unix::ffi::OsStrExt;
+            assert!(utf8("CONTRACT", OsStr::from_bytes(b"a\xff")).is_err());
+        }
+    }
+}

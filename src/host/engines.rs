@@ -1,0 +1,219 @@
+//! Which engine runs, and as which command (SPEC 2). Looks at the file system, starts nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+
+use super::cli::Implement;
+use super::refusal::{Refusal, start_failed};
+
+/// The engine that was chosen, by whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// The host's own executable, as a process of its own.
+    Embedded,
+    /// `PROGRAM protocol`.
+    Program(PathBuf),
+    /// `uv run --project DIR satyrn-engine protocol`.
+    Checkout(PathBuf),
+}
+
+/// A command that is ready to be started, without a shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// An absolute path.
+    pub program: PathBuf,
+    /// The arguments after it, verbatim.
+    pub args: Vec<OsString>,
+    /// The working directory.
+    pub cwd: PathBuf,
+}
+
+const VARIABLES: [&str; 2] = ["SATYRN_ENGINE", "SATYRN_ENGINE_REPO"];
+
+/// Chooses by flag, else by variable, else the embedded engine; and says which one decided.
+///
+/// # Errors
+/// Two variables, and no flag to silence them: USAGE. (Two flags are refused by clap.)
+pub fn choose(
+    options: &Implement,
+    var: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<(Engine, &'static str), Refusal> {
+    if let Some(program) = &options.engine {
+        return Ok((Engine::Program(program.clone()), "--engine"));
+    }
+    if let Some(dir) = &options.engine_repo {
+        return Ok((Engine::Checkout(dir.clone()), "--engine-repo"));
+    }
+    match VARIABLES.map(|name| var(name).map(PathBuf::from)) {
+        [Some(_), Some(_)] => Err(Refusal::Usage(format!(
+            "{} are both set; unset one, or choose with a flag",
+            VARIABLES.join(" and ")
+        ))),
+        [Some(program), None] => Ok((Engine::Program(program), VARIABLES[0])),
+        [None, Some(dir)] => Ok((Engine::Checkout(dir), VARIABLES[1])),
+        [None, None] => Ok((Engine::Embedded, "default")),
+    }
+}
+
+/// Turns the choice into a command. `origin` is named in the words of a refusal.
+///
+/// # Errors
+/// `ENGINE_START_FAILED`, each cause with its own words.
+pub fn resolve(
+    engine: &Engine,
+    origin: &str,
+    cwd: &Path,
+    exe: &Path,
+    path: Option<&OsStr>,
+) -> Result<Command, Refusal> {
+    match engine {
+        Engine::Embedded => Ok(Command {
+            program: exe.to_owned(),
+            args: vec!["protocol".into()],
+            cwd: cwd.to_owned(),
+        }),
+        Engine::Program(program) => {
+            if program.as_os_str().is_empty() {
+                return Err(start_failed("empty-setting", format!("{origin} is empty")));
+            }
+            let bytes = program.as_os_str().as_encoded_bytes();
+            if !bytes.contains(&b'/') && !bytes.contains(&(MAIN_SEPARATOR as u8)) {
+                let name = program.display();
+                let why = format!("{origin} must be a path, not the bare name {name}: ./{name}?");
+                return Err(start_failed("bare-name", why));
+            }
+            Ok(Command {
+                program: absolute(cwd, program),
+                args: vec!["protocol".into()],
+                cwd: cwd.to_owned(),
+            })
+        }
+        Engine::Checkout(dir) => {
+            if dir.as_os_str().is_empty() {
+                return Err(start_failed("empty-setting", format!("{origin} is empty")));
+            }
+            let dir = absolute(cwd, dir);
+            let shown = dir.display();
+            if !dir.is_dir() {
+                let why = format!("engine checkout is not a directory: {shown}");
+                return Err(start_failed("no-checkout", why));
+            }
+            if !dir.join("pyproject.toml").is_file() {
+                let why = format!("engine checkout has no pyproject.toml: {shown}");
+                return Err(start_failed("no-pyproject", why));
+            }
+            let uv = find("uv", path).ok_or_else(|| {
+                start_failed("no-uv", "uv is not on PATH; install it, or choose --engine")
+            })?;
+            let mut args: Vec<OsString> = vec!["run".into(), "--project".into()];
+            args.extend([dir.clone().into(), "satyrn-engine".into(), "protocol".into()]);
+            Ok(Command { program: uv, args, cwd: dir })
+        }
+    }
+}
+
+/// Joins a path to the working directory, resolving nothing on disk.
+#[must_use]
+pub fn absolute(cwd: &Path, path: &Path) -> PathBuf {
+    // `std::path::absolute` also tidies `.` and doubled separators, and knows Windows' drives.
+    let joined = cwd.join(path);
+    std::path::absolute(&joined).unwrap_or(joined)
+}
+
+/// Finds a program on PATH. Empty and relative entries are skipped: they would mean the working
+/// directory, which is often somebody else's repository.
+#[must_use]
+pub fn find(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    std::env::split_paths(path?)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(&name))
+        .find(|candidate| is_executable(candidate))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cli::{Invocation, parse};
+    use super::*;
+
+    fn options(words: &[&str]) -> Implement {
+        let words = ["satyrn-host", "implement"].iter().chain(words).chain(&["c"]);
+        match parse(&words.map(OsString::from).collect::<Vec<_>>()) {
+            Invocation::Implement(options) => *options,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn chosen(words: &[&str], vars: &[(&str, &str)]) -> Result<(Engine, &'static str), Refusal> {
+        choose(&options(words), &|name| {
+            vars.iter().find(|(set, _)| *set == name).map(|(_, value)| value.into())
+        })
+    }
+
+    #[test]
+    fn a_flag_silences_the_variables() {
+        let both = [("SATYRN_ENGINE", "/v"), ("SATYRN_ENGINE_REPO", "/w")];
+        let program = |path: &str| Engine::Program(path.into());
+        assert_eq!(chosen(&[], &[]), Ok((Engine::Embedded, "default")));
+        assert_eq!(chosen(&[], &both[..1]), Ok((program("/v"), "SATYRN_ENGINE")));
+        assert_eq!(
+            chosen(&[], &both[1..]),
+            Ok((Engine::Checkout("/w".into()), "SATYRN_ENGINE_REPO"))
+        );
+        assert_eq!(chosen(&["--engine", "/f"], &both), Ok((program("/f"), "--engine")));
+        assert!(matches!(chosen(&[], &both), Err(Refusal::Usage(_))));
+        assert_eq!(chosen(&[], &[("SATYRN_ENGINE", "")]), Ok((program(""), "SATYRN_ENGINE")));
+    }
+
+    #[test]
+    fn every_start_failure_has_its_own_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let here = dir.path();
+        let ready = here.join("ready");
+        std::fs::create_dir(&ready).unwrap();
+        std::fs::write(ready.join("pyproject.toml"), "").unwrap();
+        let resolve = |engine: Engine, path: Option<&OsStr>| {
+            resolve(&engine, "--x", here, Path::new("/exe"), path).map_err(|refusal| {
+                assert_eq!(refusal.code(), "ENGINE_START_FAILED");
+                refusal.reason().unwrap()
+            })
+        };
+        let program = |path: &str| resolve(Engine::Program(path.into()), None);
+        let checkout = |path: &Path| resolve(Engine::Checkout(path.into()), None);
+        assert_eq!(program(""), Err("empty-setting"));
+        assert_eq!(program("engine"), Err("bare-name"));
+        assert_eq!(program("./engine").map(|c| c.program), Ok(here.join("engine")));
+        assert_eq!(checkout(Path::new("")), Err("empty-setting"));
+        assert_eq!(checkout(Path::new("missing")), Err("no-checkout"));
+        assert_eq!(checkout(here), Err("no-pyproject"));
+        assert_eq!(checkout(&ready), Err("no-uv"));
+        assert_eq!(resolve(Engine::Embedded, None).map(|c| c.program), Ok("/exe".into()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn uv_is_found_on_absolute_entries_of_path_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let uv = dir.path().join("uv");
+        std::fs::write(&uv, "").unwrap();
+        let path = |text: String| find("uv", Some(OsStr::new(&text)));
+        let there = dir.path().display();
+        assert_eq!(path(format!("/nowhere:{there}")), None, "not executable");
+        std::fs::set_permissions(&uv, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(path(format!("::.:/nowhere:{there}")), Some(uv));
+        assert_eq!(path(":.:".to_owned()), None);
+        assert_eq!(find("uv", None), None);
+    }
+}

@@ -1,0 +1,297 @@
+//! The one effect: runs the engine of a plan once and says what was seen.
+//!
+//! Whatever goes wrong in here becomes a fact of the [`Observation`]; nothing is judged and nothing
+//! is retried.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::observation::{Cancel, Captured, Input, Observation, Stop};
+use super::plan::{Limits, Plan};
+use super::process;
+
+/// How long stdout may take to end once everything that could write to it is dead.
+const LAST_READ: Duration = Duration::from_millis(50);
+
+/// The one way to end an exchange from outside. Clones share one state.
+#[derive(Clone, Debug, Default)]
+pub struct Cancellation {
+    by: Arc<OnceLock<Cancel>>,
+    asked: CancellationToken,
+    again: CancellationToken,
+}
+
+impl Cancellation {
+    /// Asks for the end. The first caller is named in the verdict; from the second call on, the
+    /// engine is no longer given time to end by itself.
+    pub fn cancel(&self, by: Cancel) {
+        if self.by.set(by).is_err() {
+            self.again.cancel();
+        }
+        self.asked.cancel();
+    }
+}
+
+/// Runs one engine process and sees it to its end. Returns within the deadline plus
+/// [`Limits::terminate`], [`Limits::sweep`] and a few milliseconds, whatever the engine does.
+pub async fn exchange(plan: &Plan, cancel: &Cancellation) -> Observation {
+    let began = Instant::now();
+    let mut seen = Observation::default();
+    match process::spawn(plan) {
+        Err(fault) => seen.start_fault = Some(fault),
+        Ok((mut child, streams)) => {
+            seen.pid = Some(child.pid());
+            let mut talk = Conversation::new(streams, &plan.request, plan.limits);
+            seen.stop = talk.run(|| child.has_exited(), child.exited(), began, cancel).await;
+            if matches!(seen.stop, Some(Stop::Deadline | Stop::Cancelled(_))) {
+                child.terminate();
+                let until = Instant::now() + plan.limits.terminate;
+                talk.wind_down(child.exited(), until, cancel).await;
+            }
+            let complete = talk.stdout.is_none();
+            let end = child.destroy(plan.limits.sweep);
+            talk.drain().await;
+            seen.input = Some(talk.input());
+            (seen.stdout, seen.stderr) = talk.captured();
+            // An end that the host brought about says nothing about the output.
+            seen.stdout.complete &= complete || seen.stop.is_none();
+            seen.ended = end.ended;
+            seen.contained = Some(end.contained);
+            seen.orphaned = end.orphaned;
+            seen.survivors = end.survivors;
+        }
+    }
+    seen.elapsed = began.elapsed();
+    seen
+}
+
+/// The three streams of a child, as seen from the host.
+pub(super) struct Streams<I, O, E> {
+    pub(super) stdin: I,
+    pub(super) stdout: O,
+    pub(super) stderr: E,
+}
+
+/// Writes the request and reads both outputs at once, so that no pipe can fill up and block.
+struct Conversation<'a, I, O, E> {
+    stdin: Option<I>,
+    unwritten: &'a [u8],
+    write_failed: bool,
+    stdout: Option<O>,
+    stdout_total: u64,
+    kept: Vec<u8>,
+    stderr: Option<E>,
+    stderr_total: u64,
+    tail: VecDeque<u8>,
+    limits: Limits,
+    buffer: Box<[u8]>,
+}
+
+/// What one step of the conversation did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Bytes of stdout, or its end.
+    Stdout,
+    /// Something else moved.
+    Other,
+}
+
+impl<'a, I, O, E> Conversation<'a, I, O, E>
+where
+    I: AsyncWrite + Unpin,
+    O: AsyncRead + Unpin,
+    E: AsyncRead + Unpin,
+{
+    fn new(streams: Streams<I, O, E>, request: &'a [u8], limits: Limits) -> Self {
+        Self {
+            stdin: Some(streams.stdin),
+            unwritten: request,
+            write_failed: false,
+            stdout: Some(streams.stdout),
+            stdout_total: 0,
+            kept: Vec::new(),
+            stderr: Some(streams.stderr),
+            stderr_total: 0,
+            tail: VecDeque::new(),
+            limits,
+            buffer: vec![0; 16 << 10].into_boxed_slice(),
+        }
+    }
+
+    /// Until stdout has ended and the process has exited, or something ends it earlier.
+    ///
+    /// After the exit, while a descendant holds stdout, each chunk re-arms the grace; the whole
+    /// wait is bounded, and the deadline goes on.
+    async fn run(
+        &mut self,
+        has_exited: impl Fn() -> bool,
+        exited: impl Future<Output = ()>,
+        began: Instant,
+        cancel: &Cancellation,
+    ) -> Option<Stop> {
+        let deadline = began + self.limits.deadline;
+        let mut exited = pin!(exited);
+        // The moment of the exit, and the moment until which more output is awaited.
+        let mut gone: Option<(Instant, Instant)> = None;
+        loop {
+            if self.stdout_total > self.limits.stdout as u64 {
+                return Some(Stop::OutputLimit);
+            }
+            if gone.is_some() && self.stdout.is_none() {
+                return None;
+            }
+            let grace = gone.map_or(deadline, |(_, until)| until);
+            tokio::select! {
+                biased;
+                () = cancel.asked.cancelled() => {
+                    return cancel.by.get().cloned().map(Stop::Cancelled);
+                }
+                () = sleep_until(deadline) => {
+                    // The host itself may have been frozen: whoever finished in time counts.
+                    self.look();
+                    if self.stdout_total > self.limits.stdout as u64 {
+                        return Some(Stop::OutputLimit);
+                    }
+                    let finished = self.stdout.is_none() && has_exited();
+                    return (!finished).then_some(Stop::Deadline);
+                }
+                () = &mut exited, if gone.is_none() => {
+                    let now = Instant::now();
+                    gone = Some((now, now + self.limits.grace));
+                }
+                () = sleep_until(grace), if gone.is_some() => return None,
+                step = poll_fn(|cx| self.poll_step(cx)) => {
+                    if let (Step::Stdout, Some((at, until))) = (step, &mut gone) {
+                        let latest = *at + self.limits.max_grace;
+                        *until = latest.min(Instant::now() + self.limits.grace);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Keeps reading while the processes are given time to end by themselves.
+    async fn wind_down(
+        &mut self,
+        exited: impl Future<Output = ()>,
+        until: Instant,
+        cancel: &Cancellation,
+    ) {
+        let mut exited = pin!(exited);
+        loop {
+            tokio::select! {
+                biased;
+                () = cancel.again.cancelled() => return,
+                () = sleep_until(until) => return,
+                () = &mut exited => return,
+                _ = poll_fn(|cx| self.poll_step(cx)) => {}
+            }
+        }
+    }
+
+    /// Moves what is left in the pipes once the other ends are dead.
+    async fn drain(&mut self) {
+        let rest = async {
+            while self.stdin.is_some() || self.stdout.is_some() || self.stderr.is_some() {
+                poll_fn(|cx| self.poll_step(cx)).await;
+            }
+        };
+        // Only a process outside the tree can still hold a pipe; it is not waited for.
+        let _ = timeout(LAST_READ, rest).await;
+    }
+
+    /// Takes what is there, without blocking, a bounded number of times.
+    fn look(&mut self) {
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        for _ in 0..=self.limits.stdout / self.buffer.len() {
+            if self.poll_step(&mut cx).is_pending() {
+                return;
+            }
+        }
+    }
+
+    /// Moves whichever stream can move. Pending only when none can.
+    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        if let Poll::Ready(bytes) = poll_read(&mut self.stdout, &mut self.buffer, cx) {
+            self.stdout_total += bytes as u64;
+            let room = self.limits.stdout - self.kept.len();
+            self.kept.extend_from_slice(&self.buffer[..bytes.min(room)]);
+            return Poll::Ready(Step::Stdout);
+        }
+        if let Poll::Ready(bytes) = poll_read(&mut self.stderr, &mut self.buffer, cx) {
+            self.stderr_total += bytes as u64;
+            self.tail.extend(&self.buffer[..bytes]);
+            let excess = self.tail.len().saturating_sub(self.limits.stderr);
+            self.tail.drain(..excess);
+            return Poll::Ready(Step::Other);
+        }
+        self.poll_write(cx).map(|()| Step::Other)
+    }
+
+    /// Writes once. The stream is closed as soon as the request is through, or cannot be.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(stdin) = &mut self.stdin else { return Poll::Pending };
+        if !self.unwritten.is_empty() {
+            match ready!(Pin::new(stdin).poll_write(cx, self.unwritten)) {
+                Ok(bytes @ 1..) => self.unwritten = &self.unwritten[bytes..],
+                Ok(0) | Err(_) => self.write_failed = true,
+            }
+        }
+        if self.unwritten.is_empty() || self.write_failed {
+            self.stdin = None;
+        }
+        Poll::Ready(())
+    }
+
+    fn input(&self) -> Input {
+        match (self.write_failed, self.unwritten.is_empty()) {
+            (true, _) => Input::Failed,
+            (false, true) => Input::Delivered,
+            (false, false) => Input::Unread,
+        }
+    }
+
+    fn captured(self) -> (Captured, Captured) {
+        (
+            Captured {
+                bytes: self.kept,
+                total: self.stdout_total,
+                complete: self.stdout.is_none(),
+            },
+            Captured {
+                bytes: self.tail.into(),
+                total: self.stderr_total,
+                complete: self.stderr.is_none(),
+            },
+        )
+    }
+}
+
+/// Reads once. At the end, or at an error, which on a pipe means the same, the stream is dropped.
+fn poll_read(
+    stream: &mut Option<impl AsyncRead + Unpin>,
+    buffer: &mut [u8],
+    cx: &mut Context<'_>,
+) -> Poll<usize> {
+    let Some(open) = stream else { return Poll::Pending };
+    let mut into = ReadBuf::new(buffer);
+    let read = ready!(Pin::new(open).poll_read(cx, &mut into));
+    let bytes = into.filled().len();
+    if read.is_err() || bytes == 0 {
+        *stream = None;
+        return Poll::Ready(0);
+    }
+    Poll::Ready(bytes)
+}
+
+#[cfg(test)]
+#[path = "exchange_tests.rs"]
+mod tests;

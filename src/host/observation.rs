@@ -1,0 +1,116 @@
+//! What was seen of one exchange: facts only, no judgement. Unknown facts are `None`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything that was observed of one engine process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observation {
+    /// Why no engine ran, if none did.
+    pub start_fault: Option<StartFault>,
+    /// The engine's process id.
+    pub pid: Option<u32>,
+    /// What made the host end the exchange, if it did not end by itself.
+    pub stop: Option<Stop>,
+    /// How the engine's own process ended.
+    pub ended: Option<Ended>,
+    /// What became of the request.
+    pub input: Option<Input>,
+    /// The engine's stdout: the first bytes, up to the cap.
+    pub stdout: Captured,
+    /// The engine's stderr: the last bytes.
+    pub stderr: Captured,
+    /// Whether every descendant was within reach of the final kill.
+    pub contained: Option<bool>,
+    /// Whether descendants had to be killed after the engine's own exit.
+    pub orphaned: Option<bool>,
+    /// Descendants that still ran when the host gave up on them.
+    pub survivors: Option<u32>,
+    /// From before the start to after the last kill.
+    pub elapsed: Duration,
+}
+
+/// Bytes read from one stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// What was kept.
+    pub bytes: Vec<u8>,
+    /// How many bytes were read in all.
+    pub total: u64,
+    /// Whether the end of the stream was seen.
+    pub complete: bool,
+}
+
+/// How a process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With an exit code.
+    Exit(i64),
+    /// By a signal, with its name (`SIGKILL`).
+    Signal(String),
+}
+
+/// What made the host end an exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The deadline passed before stdout's end and the exit were seen.
+    Deadline,
+    /// Somebody asked for it.
+    Cancelled(Cancel),
+    /// stdout grew above its cap.
+    OutputLimit,
+}
+
+/// Who asked for the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cancel {
+    /// A signal: its number and its name.
+    Signal(u8, &'static str),
+    /// The end of the host's own stdin, with `--leash`.
+    Leash,
+}
+
+/// What became of the request on the engine's stdin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Written whole, and the stream closed.
+    Delivered,
+    /// The engine closed the stream before it was written whole.
+    Failed,
+    /// Not yet written whole when the exchange ended.
+    Unread,
+}
+
+/// Why an engine was never started.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartFault {
+    /// The working directory cannot be entered: path, system error.
+    #[error("cannot enter the working directory {0}: {1}")]
+    Directory(PathBuf, String),
+    /// The program is not there.
+    #[error("no such program: {0}")]
+    NoProgram(PathBuf),
+    /// The program is there, but the interpreter that it names is not.
+    #[error("the interpreter of {0} is missing: {1}")]
+    NoInterpreter(PathBuf, String),
+    /// The program cannot be executed: path, why.
+    #[error("cannot run {0}: {1}")]
+    NotRunnable(PathBuf, String),
+    /// The system had no room for another process, or for its pipes.
+    #[error("cannot start a process: {0}")]
+    System(String),
+}
+
+impl StartFault {
+    /// The fault as a word for scripts.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Directory(..) => "no-working-directory",
+            Self::NoProgram(_) => "no-program",
+            Self::NoInterpreter(..) => "no-interpreter",
+            Self::NotRunnable(..) => "not-runnable",
+            Self::System(_) => "no-process",
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! From options and surroundings to a plan. Pure but for looking whether files are there.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::cli::{Implement, parse_deadline, utf8};
+use super::engines::{Command, Engine, absolute, choose, resolve};
+use super::env::{Environment, Policy, select};
+use super::refusal::{Refusal, start_failed};
+use crate::protocol::{MAX_BYTES, Request};
+
+/// What the process was born into, read once.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The environment.
+    pub vars: Vec<(OsString, OsString)>,
+    /// The working directory, or why there is none.
+    pub cwd: Result<PathBuf, String>,
+    /// The host's own executable, or why it cannot be named.
+    pub exe: Result<PathBuf, String>,
+}
+
+impl Surroundings {
+    /// A variable of the snapshot.
+    #[must_use]
+    pub fn var(&self, name: &str) -> Option<OsString> {
+        self.vars.iter().find(|(set, _)| set == name).map(|(_, value)| value.clone())
+    }
+}
+
+/// Everything that one exchange needs, decided before anything is started.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The engine that was chosen.
+    pub engine: Engine,
+    /// The command that runs it.
+    pub command: Command,
+    /// Its environment.
+    pub environment: Environment,
+    /// The bytes for its stdin.
+    pub request: Vec<u8>,
+    /// The bounds.
+    pub limits: Limits,
+}
+
+/// The bounds of one exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// From before the start to stdout's end and the exit.
+    pub deadline: Duration,
+    /// The largest stdout, in bytes; one more ends the exchange.
+    pub stdout: usize,
+    /// How much of the end of stderr is kept, in bytes.
+    pub stderr: usize,
+    /// How long stdout may stay silent after the engine's own exit while a descendant holds it.
+    pub grace: Duration,
+    /// The longest such wait in all.
+    pub max_grace: Duration,
+    /// How long the group has between TERM and KILL.
+    pub terminate: Duration,
+    /// The bound of the final sweep.
+    pub sweep: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_secs(30),
+            stdout: MAX_BYTES,
+            stderr: 64 << 10,
+            grace: Duration::from_millis(100),
+            max_grace: Duration::from_secs(2),
+            terminate: Duration::from_millis(100),
+            sweep: Duration::from_millis(500),
+        }
+    }
+}
+
+/// Decides everything.
+///
+/// # Errors
+/// USAGE or `ENGINE_START_FAILED` (SPEC 2, rows 1 and 2).
+pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal> {
+    let contract = utf8("CONTRACT", options.contract.as_os_str()).map_err(Refusal::Usage)?;
+    let repo = options.repo.clone().unwrap_or_else(|| ".".into());
+    let repo = utf8("--repo", repo.as_os_str()).map_err(Refusal::Usage)?;
+    let deadline = match (options.deadline, around.var("SATYRN_DEADLINE")) {
+        (Some(deadline), _) => deadline,
+        (None, None) => Limits::default().deadline,
+        (None, Some(text)) => parse_deadline(&text.to_string_lossy())
+            .map_err(|why| Refusal::Usage(format!("SATYRN_DEADLINE {why}")))?,
+    };
+    let (engine, origin) = choose(options, &|name| around.var(name))?;
+    let cwd = around.cwd.as_ref().map_err(|why| {
+        start_failed("no-working-directory", format!("the working directory is gone: {why}"))
+    })?;
+    let absolute = |what: &str, path: &str| {
+        utf8(what, absolute(cwd, path.as_ref()).as_os_str()).map_err(Refusal::Usage)
+    };
+    let request =
+        Request { repo: absolute("--repo", &repo)?, contract: absolute("CONTRACT", &contract)? };
+    let exe = around.exe.as_ref().map_err(|why| {
+        start_failed("no-executable", format!("the host cannot find its own executable: {why}"))
+    })?;
+    let path = around.var("PATH");
+    let command = resolve(&engine, origin, cwd, exe, path.as_deref())?;
+    let policy = Policy {
+        wishes: options.wishes.clone(),
+        inherit: options.inherit_env,
+        uv: matches!(engine, Engine::Checkout(_)),
+    };
+    tracing::info!(engine = ?engine, chosen_by = origin, "engine");
+    Ok(Plan {
+        engine,
+        command,
+        environment: select(&around.vars, &policy),
+        request: request.encode(),
+        limits: Limits { deadline, ..Limits::default() },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cli::{Invocation, parse};
+    use super::*;
+
+    fn planned(words: &[&str], vars: &[(&str, &str)]) -> Result<Plan, Refusal> {
+        let words = ["satyrn-host", "implement"].iter().chain(words).map(OsString::from);
+        let Invocation::Implement(options) = parse(&words.collect::<Vec<_>>()) else {
+            panic!("not understood")
+        };
+        let around = Surroundings {
+            vars: vars.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            cwd: Ok("/here".into()),
+            exe: Ok("/bin/host".into()),
+        };
+        plan(&options, &around)
+    }
+
+    #[test]
+    fn paths_are_made_absolute() {
+        let plan = planned(&["c.yaml"], &[]).unwrap();
+        let expected = Request { repo: "/here".into(), contract: "/here/c.yaml".into() };
+        assert_eq!(Request::parse(&plan.request), Ok(expected));
+        let plan = planned(&["--repo", "../r", "/c.yaml"], &[]).unwrap();
+        let expected = Request { repo: "/here/../r".into(), contract: "/c.yaml".into() };
+        assert_eq!(Request::parse(&plan.request), Ok(expected));
+        assert_eq!(plan.command.cwd, PathBuf::from("/here"));
+    }
+
+    #[test]
+    fn the_deadline_comes_from_the_flag_then_the_variable() {
+        let deadline = |words: &[&str], vars: &[(&str, &str)]| {
+            planned(words, vars).map(|plan| plan.limits.deadline)
+        };
+        let set = [("SATYRN_DEADLINE", "2s")];
+        assert_eq!(deadline(&["c"], &[]), Ok(Duration::from_secs(30)));
+        assert_eq!(deadline(&["c"], &set), Ok(Duration::from_secs(2)));
+        assert_eq!(deadline(&["--deadline", "1s", "c"], &set), Ok(Duration::from_secs(1)));
+        for bad in ["", "0s", "x", "99h"] {
+            let refusal = deadline(&["c"], &[("SATYRN_DEADLINE", bad)]);
+            assert!(matches!(refusal, Err(Refusal::Usage(_))), "{bad}");
+        }
+    }
+}

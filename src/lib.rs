@@ -1,0 +1,7 @@
+//! satyrn: a one-shot process host, and the engine that it runs by default.
+#![forbid(unsafe_code)]
+
+pub mod engine;
+pub mod host;
+pub mod line;
+pub mod protocol;

@@ -1,0 +1,55 @@
+//! What every integration test needs: the binaries, the fixtures, and one way to run a program.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// How a program ended and what it printed.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) exit: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+pub(crate) fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
+}
+
+/// The host with an environment that chooses no engine.
+pub(crate) fn host() -> Command {
+    program(env!("CARGO_BIN_EXE_satyrn-host"))
+}
+
+pub(crate) fn program(path: impl AsRef<Path>) -> Command {
+    let mut command = Command::new(path.as_ref());
+    for name in
+        ["SATYRN_ENGINE", "SATYRN_ENGINE_REPO", "SATYRN_DRILL", "SATYRN_DEADLINE", "SATYRN_LOG"]
+    {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs to the end with nothing on stdin.
+pub(crate) fn run(command: &mut Command) -> Ran {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    Ran {
+        exit: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A new executable file with the given text.
+#[cfg(unix)]
+pub(crate) fn script(dir: &Path, name: &str, text: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let path = dir.join(name);
+    // Written under another name first, so that no concurrent fork holds it open for writing when
+    // it is executed.
+    let fresh = dir.join(format!("{name}.fresh"));
+    std::fs::write(&fresh, text).unwrap();
+    std::fs::set_permissions(&fresh, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::rename(&fresh, &path).unwrap();
+    path
+}

@@ -1,0 +1,12 @@
+//! The integration tier: real binaries, real processes. One test binary, a file per subject.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "tests start programs")]
+#![expect(clippy::print_stderr, reason = "a test says what it could not try")]
+
+mod architecture;
+mod common;
+mod engine;
+#[cfg(unix)]
+mod implement;
+#[cfg(unix)]
+mod uv;
