@@ -49,14 +49,35 @@ pub async fn exchange(plan: &Plan, cancel: &Cancellation) -> Observation {
         Err(fault) => seen.start_fault = Some(fault),
         Ok((mut child, streams)) => {
             seen.pid = Some(child.pid());
+            let deadline = began + plan.limits.deadline;
             let mut talk = Conversation::new(streams, &plan.request, plan.limits);
-            seen.stop = talk.run(|| child.has_exited(), child.exited(), began, cancel).await;
+            let started = tokio::select! {
+                biased;
+                started = child.started() => started.map(|()| None),
+                stop = interrupted(deadline, cancel) => Ok(Some(stop)),
+            };
+            match started {
+                Err(fault) => {
+                    child.destroy(plan.limits.sweep);
+                    let elapsed = began.elapsed();
+                    return Observation {
+                        start_fault: Some(fault),
+                        elapsed,
+                        ..Observation::default()
+                    };
+                }
+                Ok(Some(stop)) => seen.stop = Some(stop),
+                Ok(None) => {
+                    let has_exited = || child.has_exited();
+                    seen.stop = talk.run(has_exited, child.exited(), deadline, cancel).await;
+                }
+            }
+            let complete = talk.stdout.is_none();
             if matches!(seen.stop, Some(Stop::Deadline | Stop::Cancelled(_))) {
                 child.terminate();
                 let until = Instant::now() + plan.limits.terminate;
                 talk.wind_down(child.exited(), until, cancel).await;
             }
-            let complete = talk.stdout.is_none();
             let end = child.destroy(plan.limits.sweep);
             talk.drain().await;
             seen.input = Some(talk.input());
@@ -71,6 +92,19 @@ pub async fn exchange(plan: &Plan, cancel: &Cancellation) -> Observation {
     }
     seen.elapsed = began.elapsed();
     seen
+}
+
+/// Until somebody asks for the end, or the deadline passes.
+async fn interrupted(deadline: Instant, cancel: &Cancellation) -> Stop {
+    tokio::select! {
+        biased;
+        () = cancel.asked.cancelled() => match cancel.by.get() {
+            Some(by) => Stop::Cancelled(by.clone()),
+            // The cause is set before the token.
+            None => Stop::Deadline,
+        },
+        () = sleep_until(deadline) => Stop::Deadline,
+    }
 }
 
 /// The three streams of a child, as seen from the host.
@@ -134,10 +168,9 @@ where
         &mut self,
         has_exited: impl Fn() -> bool,
         exited: impl Future<Output = ()>,
-        began: Instant,
+        deadline: Instant,
         cancel: &Cancellation,
     ) -> Option<Stop> {
-        let deadline = began + self.limits.deadline;
         let mut exited = pin!(exited);
         // The moment of the exit, and the moment until which more output is awaited.
         let mut gone: Option<(Instant, Instant)> = None;
@@ -151,17 +184,17 @@ where
             let grace = gone.map_or(deadline, |(_, until)| until);
             tokio::select! {
                 biased;
-                () = cancel.asked.cancelled() => {
-                    return cancel.by.get().cloned().map(Stop::Cancelled);
-                }
-                () = sleep_until(deadline) => {
+                stop = interrupted(deadline, cancel) => {
+                    if stop != Stop::Deadline {
+                        return Some(stop);
+                    }
                     // The host itself may have been frozen: whoever finished in time counts.
                     self.look();
                     if self.stdout_total > self.limits.stdout as u64 {
                         return Some(Stop::OutputLimit);
                     }
                     let finished = self.stdout.is_none() && has_exited();
-                    return (!finished).then_some(Stop::Deadline);
+                    return (!finished).then_some(stop);
                 }
                 () = &mut exited, if gone.is_none() => {
                     let now = Instant::now();

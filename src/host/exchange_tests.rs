@@ -41,7 +41,7 @@ async fn run<'a, F: Future<Output = Option<DuplexStream>>>(
         gone.set(true);
     };
     let began = Instant::now();
-    let stop = talk.run(|| gone.get(), engine, began, cancel).await;
+    let stop = talk.run(|| gone.get(), engine, began + limits.deadline, cancel).await;
     (stop, talk, began.elapsed(), held.take())
 }
 
@@ -158,7 +158,9 @@ async fn a_slow_writer_after_the_exit_is_heard_out_within_bounds() {
             sleep(Duration::from_mins(1)).await;
         });
         let began = Instant::now();
-        let stop = talk.run(|| true, std::future::ready(()), began, &Cancellation::default()).await;
+        let deadline = began + talk.limits.deadline;
+        let stop =
+            talk.run(|| true, std::future::ready(()), deadline, &Cancellation::default()).await;
         assert_eq!(stop, None);
         let took = began.elapsed();
         writer.abort();
@@ -184,11 +186,12 @@ async fn a_host_that_was_frozen_past_the_deadline_looks_once_more() {
         stdout.write_all(b"answer").await.unwrap();
         let began = Instant::now();
         tokio::time::advance(Duration::from_secs(10)).await;
+        let deadline = began + talk.limits.deadline;
         let stop = {
             if finished {
                 drop(stdout);
             }
-            talk.run(|| true, std::future::ready(()), began, &Cancellation::default()).await
+            talk.run(|| true, std::future::ready(()), deadline, &Cancellation::default()).await
         };
         assert_eq!(stop, (!finished).then_some(Stop::Deadline));
         assert_eq!(talk.captured().0.bytes, b"answer");

@@ -19,20 +19,26 @@ use cli::{Format, Implement, Invocation};
 use exchange::{Cancellation, exchange};
 use observation::{Cancel, Observation};
 use plan::{Plan, Surroundings, plan};
+use process::Role;
 use refusal::Refusal;
 use verdict::{Outcome, Terms, judge, refused};
 
 /// Runs `satyrn-host` with the process's own arguments and returns its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().collect();
+    let (args, guarded) = match process::dispatch(std::env::args_os().collect()) {
+        Role::Done(exit) => return exit,
+        Role::Host { args, guarded } => (args, guarded),
+    };
+    if guarded {
+        // Said by the guard, as HOST_FAILED, in the form that was asked for.
+        std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "defect")));
+    }
     let exit = match cli::parse(&args) {
-        Invocation::Implement(options) => implement(&options),
+        Invocation::Implement(options) => implement(&options, guarded, args.first()),
         Invocation::Usage { detail, hint } => {
-            let format = if cli::wants_json(&args) { Format::Json } else { Format::Line };
-            let exit = say(&refused(&Refusal::Usage(detail)), format, None);
             complain(hint.trim_end());
-            exit
+            say(&refused(&Refusal::Usage(detail)), cli::wants_json(&args), None)
         }
         Invocation::Print { text, exit: 0 } => {
             print(&text);
@@ -47,76 +53,79 @@ pub fn main() -> ExitCode {
 }
 
 /// One exchange, from the options to the printed line.
-fn implement(options: &Implement) -> u8 {
-    let around = surroundings();
+fn implement(options: &Implement, guarded: bool, name: Option<&OsString>) -> u8 {
+    let json = options.format == Format::Json;
+    let refuse = |refusal: &Refusal| say(&refused(refusal), json, None);
+    let around = surroundings(name);
     if let Err(why) = log(options.verbose, &around) {
-        return say(&refused(&Refusal::Usage(why)), options.format, None);
+        return refuse(&Refusal::Usage(why));
     }
     let plan = match plan(options, &around) {
         Ok(plan) => plan,
-        Err(refusal) => return say(&refused(&refusal), options.format, None),
+        Err(refusal) => return refuse(&refusal),
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             let why = format!("cannot start the host's own runtime: {error}");
-            return say(&refused(&refusal::start_failed("no-runtime", why)), options.format, None);
+            return refuse(&refusal::start_failed("no-runtime", why));
         }
     };
     let seen = runtime.block_on(async {
         let cancel = Cancellation::default();
-        listen(&cancel, options.leash);
+        listen(&cancel);
+        if guarded {
+            print(&process::announce(plan.limits.deadline));
+        }
         exchange(&plan, &cancel).await
     });
-    // The listener on stdin may still be in a read that nothing ends.
-    runtime.shutdown_background();
     let terms = Terms {
         deadline: plan.limits.deadline,
         stdout: plan.limits.stdout,
         uv: matches!(plan.engine, engines::Engine::Checkout(_)),
     };
     tracing::debug!(?seen, "observation");
-    say(&judge(terms, &seen), options.format, Some((&plan, &seen)))
+    say(&judge(terms, &seen), json, Some((&plan, &seen)))
 }
 
 /// The environment, the working directory and the executable, read once.
-fn surroundings() -> Surroundings {
+fn surroundings(name: Option<&OsString>) -> Surroundings {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads them")]
     let vars = std::env::vars_os().collect();
     Surroundings {
         vars,
         cwd: std::env::current_dir().map_err(|error| error.to_string()),
-        exe: std::env::current_exe().map_err(|error| error.to_string()),
+        exe: std::env::current_exe()
+            .or_else(|_| std::path::absolute(process::own_executable(name)))
+            .map_err(|error| error.to_string()),
     }
 }
 
-/// Turns signals, and the end of stdin where it is a leash, into a cancellation.
-fn listen(cancel: &Cancellation, leash: bool) {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        for (kind, by) in [
-            (SignalKind::interrupt(), Cancel::Signal(2, "SIGINT")),
-            (SignalKind::terminate(), Cancel::Signal(15, "SIGTERM")),
-            (SignalKind::hangup(), Cancel::Signal(1, "SIGHUP")),
-        ] {
-            let cancel = cancel.clone();
-            let Ok(mut signals) = signal(kind) else { continue };
-            tokio::spawn(async move {
-                while signals.recv().await.is_some() {
+/// Turns signals into a cancellation. One that was ignored when the host started stays ignored.
+fn listen(cancel: &Cancellation) {
+    use process::signals;
+    use tokio::signal::unix::{SignalKind, signal};
+    let ignored = signals::ignored();
+    let on = |number: i32, by: Cancel, at_once: bool| {
+        let cancel = cancel.clone();
+        let Ok(mut signals) = signal(SignalKind::from_raw(number)) else { return };
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                cancel.cancel(by.clone());
+                if at_once {
                     cancel.cancel(by.clone());
                 }
-            });
+            }
+        });
+    };
+    for (number, code, name) in signals::CANCELLING {
+        if !ignored.contains(&number) {
+            on(number, Cancel::Signal(code, name), false);
         }
     }
-    if leash {
-        let cancel = cancel.clone();
-        std::thread::spawn(move || {
-            // Whatever is written to the leash is of no interest; only its end is.
-            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-            cancel.cancel(Cancel::Leash);
-        });
-    }
+    on(signals::LEASH, Cancel::Leash, false);
+    // Nobody is left to hear the verdict; what counts is that nothing stays.
+    on(signals::ORPHANED, Cancel::Leash, true);
 }
 
 /// Starts logging to stderr, where it was asked for.
@@ -138,14 +147,16 @@ fn log(verbose: u8, around: &Surroundings) -> Result<(), String> {
 }
 
 /// Prints the verdict and returns its exit code.
-fn say(outcome: &Outcome, format: Format, seen: Option<(&Plan, &Observation)>) -> u8 {
-    let mut text = match format {
-        Format::Line => outcome.line(),
-        Format::Json => report::json(outcome, seen),
-    };
-    text.push('\n');
-    print(&text);
+fn say(outcome: &Outcome, json: bool, seen: Option<(&Plan, &Observation)>) -> u8 {
+    print(&render(outcome, json, seen));
     outcome.exit
+}
+
+/// The verdict as it is printed, with its line feed.
+fn render(outcome: &Outcome, json: bool, seen: Option<(&Plan, &Observation)>) -> String {
+    let mut text = if json { report::json(outcome, seen) } else { outcome.line() };
+    text.push('\n');
+    text
 }
 
 /// A reader that has gone away changes no verdict.

@@ -91,7 +91,7 @@ pub enum StartFault {
     #[error("no such program: {0}")]
     NoProgram(PathBuf),
     /// The program is there, but the interpreter that it names is not.
-    #[error("the interpreter of {0} is missing: {1}")]
+    #[error("cannot run {0}: its interpreter is missing: {1}")]
     NoInterpreter(PathBuf, String),
     /// The program cannot be executed: path, why.
     #[error("cannot run {0}: {1}")]

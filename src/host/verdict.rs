@@ -259,7 +259,10 @@ fn host_says(refusal: &Refusal) -> Outcome {
         exit: refusal.exit(),
         source: Source::Host,
         reason: refusal.reason(),
-        launch: Launch::LaunchFailed,
+        launch: match refusal {
+            Refusal::HostFailed(_) => Launch::Incomplete,
+            _ => Launch::LaunchFailed,
+        },
         response_present: None,
         response_valid: None,
         exit_agrees: None,

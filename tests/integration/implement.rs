@@ -117,7 +117,7 @@ fn what_never_started_is_told_apart() {
     for (option, value, part) in [
         ("--engine", "missing", "--engine must be a path, not the bare name missing"),
         ("--engine", "./missing", "no such program: "),
-        ("--engine", "./no-interpreter", "the interpreter of "),
+        ("--engine", "./no-interpreter", "its interpreter is missing: /missing/interpreter"),
         ("--engine", "./no-permission", "Permission denied"),
         ("--engine", "./checkout", "it is a directory"),
         ("--engine", "./no-format", "Exec format error"),

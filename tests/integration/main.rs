@@ -5,6 +5,8 @@
 
 mod architecture;
 mod common;
+#[cfg(target_os = "linux")]
+mod containment;
 mod engine;
 #[cfg(unix)]
 mod implement;

@@ -3,9 +3,20 @@
 //! Each system has the same few functions; callers do not know which one they are on.
 
 #[cfg(unix)]
+mod guard;
+#[cfg(unix)]
+pub(super) mod signals;
+#[cfg(unix)]
+mod stub;
+#[cfg(unix)]
+mod tree;
+#[cfg(unix)]
 mod unix;
 #[cfg(unix)]
-pub(super) use unix::spawn;
+pub(super) use {
+    guard::{Role, announce, dispatch, own_executable},
+    unix::spawn,
+};
 
 use super::observation::Ended;
 

@@ -1,57 +1,108 @@
-//! Unix: a process group, watched without reaping, so that its id stays ours until the last kill.
+//! Unix: an engine in a process group of its own, watched without reaping, so that the group's id
+//! stays ours until the last kill. On Linux the tree below it is swept as well.
 
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process_group, waitid,
 };
+use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::Remains;
+use super::stub::{self, Stage, Start};
+use super::{Remains, signals, tree};
+use crate::host::engines::Engine;
 use crate::host::exchange::Streams;
 use crate::host::observation::{Ended, StartFault};
 use crate::host::plan::Plan;
+
+/// The executable of this process, also where its file has been replaced or deleted.
+pub(super) const SELF: &str = "/proc/self/exe";
 
 /// A started engine: the leader of its own process group, not reaped until [`Child::destroy`].
 pub(in crate::host) struct Child {
     pid: Pid,
     reaped: bool,
+    contained: bool,
+    channel: Option<Channel>,
+    command: (PathBuf, PathBuf),
+}
+
+/// The start channel: the end that is read, and the one that is kept until the stub has its own.
+struct Channel {
+    read: ChildStdout,
+    write: Option<OwnedFd>,
 }
 
 /// The streams of a child of this system.
 pub(in crate::host) type ChildStreams = Streams<ChildStdin, ChildStdout, ChildStderr>;
 
-/// Starts the plan's command in a process group of its own.
+/// Starts the plan's command in a process group of its own; on Linux through the exec stub, so
+/// that it is only known to run once [`Child::started`] says so.
 pub(in crate::host) fn spawn(plan: &Plan) -> Result<(Child, ChildStreams), StartFault> {
     super::tripwire();
     let command = &plan.command;
+    let system = |error: std::io::Error| StartFault::System(error.to_string());
     // Installed before the spawn: where the caller has SIGCHLD ignored, every wait would fail.
     drop(signal(SignalKind::child()));
+    let contained = tree::adopt()
+        .inspect_err(|why| {
+            tracing::warn!(why, "descendants that leave the group are not contained")
+        })
+        .is_ok();
+    let embedded = matches!(plan.engine, Engine::Embedded);
+    let program = if embedded && contained { Path::new(SELF) } else { &command.program };
+    let mut write = None;
+    let mut read = None;
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts an engine")]
-    let mut start = Command::new(&command.program);
+    let mut start = if contained {
+        let (from, to) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| system(error.into()))?;
+        let mut start = Command::new(SELF);
+        start.args(stub::args(getpid(), to.as_raw_fd(), command, program));
+        (read, write) = (Some(from), Some(to));
+        start
+    } else {
+        let mut start = Command::new(program);
+        start.args(&command.args).current_dir(&command.cwd);
+        start
+    };
     start
-        .args(&command.args)
-        .current_dir(&command.cwd)
         .env_clear()
         .envs(plan.environment.vars.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    let started = start.spawn().map_err(|error| fault(plan, &error))?;
-    let child = Child { pid: Pid::from_child(&started), reaped: false };
-    let streams = || {
-        Ok::<_, std::io::Error>(Streams {
+    let started = start.spawn().map_err(|error| {
+        let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        fault(&command.cwd, &command.program, None, errno)
+    })?;
+    let mut child = Child {
+        pid: Pid::from_child(&started),
+        reaped: false,
+        contained,
+        channel: None,
+        command: (command.cwd.clone(), command.program.clone()),
+    };
+    let connect = || {
+        if let Some(read) = read.take() {
+            let read = ChildStdout::from_std(read.into())?;
+            child.channel = Some(Channel { read, write: write.take() });
+        }
+        Ok(Streams {
             stdin: ChildStdin::from_std(started.stdin.ok_or(Errno::BADF)?)?,
             stdout: ChildStdout::from_std(started.stdout.ok_or(Errno::BADF)?)?,
             stderr: ChildStderr::from_std(started.stderr.ok_or(Errno::BADF)?)?,
         })
     };
-    let streams = streams().map_err(|error| StartFault::System(error.to_string()))?;
+    let streams = connect().map_err(system)?;
     Ok((child, streams))
 }
 
@@ -59,6 +110,30 @@ impl Child {
     /// The process id of the engine itself.
     pub(in crate::host) fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Until the program runs, or is known not to.
+    pub(in crate::host) async fn started(&mut self) -> Result<(), StartFault> {
+        let Some(mut channel) = self.channel.take() else { return Ok(()) };
+        let mut message = Vec::new();
+        loop {
+            tokio::select! {
+                read = channel.read.read_buf(&mut message) => match read {
+                    Ok(1..) => channel.write = None,
+                    Ok(0) | Err(_) => break,
+                },
+                // A stub that ends before it has opened the channel leaves ours open for ever.
+                () = self.exited(), if channel.write.is_some() => channel.write = None,
+            }
+        }
+        let (cwd, program) = &self.command;
+        match stub::read_start(&message) {
+            Start::Done => Ok(()),
+            Start::Failed(stage, errno) => Err(fault(cwd, program, Some(stage), errno)),
+            Start::Silent => {
+                Err(StartFault::System("it ended before it could run the program".to_owned()))
+            }
+        }
     }
 
     /// Whether the engine's own process has exited. It is not reaped.
@@ -86,71 +161,69 @@ impl Child {
         }
     }
 
-    /// Kills the group and reaps its leader, waiting at most `bound` for it.
+    /// Kills the group, reaps its leader, and sweeps what is left below this process; all of it
+    /// within `bound`.
     pub(in crate::host) fn destroy(&mut self, bound: Duration) -> Remains {
         let until = Instant::now() + bound;
-        if !self.reaped {
-            let _ = kill_process_group(self.pid, Signal::KILL);
+        let mut remains = Remains { contained: self.contained, ..Remains::default() };
+        if self.reaped {
+            return remains;
         }
+        if self.contained {
+            remains.orphaned = Some(self.has_exited() && tree::has_others(self.pid));
+        }
+        let _ = kill_process_group(self.pid, Signal::KILL);
         loop {
             match waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
                 Ok(Some(status)) => {
                     self.reaped = true;
-                    return Remains { ended: ended(&status), ..Remains::default() };
+                    remains.ended = ended(&status);
+                    break;
                 }
                 Ok(None) if Instant::now() < until => {
-                    std::thread::sleep(Duration::from_micros(100));
+                    std::thread::sleep(Duration::from_micros(50));
                 }
                 Err(Errno::INTR) => {}
-                Ok(None) | Err(_) => return Remains::default(),
+                Ok(None) | Err(_) => break,
             }
         }
+        if self.contained {
+            let left = until.saturating_duration_since(Instant::now());
+            remains.survivors = Some(tree::sweep(left));
+        }
+        remains
     }
 }
 
 impl Drop for Child {
     /// A dropped exchange leaves nothing running either.
     fn drop(&mut self) {
-        if !self.reaped {
-            self.destroy(Duration::from_millis(500));
-        }
+        self.destroy(Duration::from_millis(500));
     }
 }
 
 fn ended(status: &WaitIdStatus) -> Option<Ended> {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Some(Ended::Exit(i64::from(code))),
-        (None, Some(signal)) => Some(Ended::Signal(signal_name(signal))),
+        (None, Some(signal)) => Some(Ended::Signal(signals::name(signal))),
         (None, None) => None,
     }
 }
 
-/// `SIGKILL` for 9; `signal 34` where there is no name.
-fn signal_name(number: i32) -> String {
-    signal_hook::low_level::signal_name(number)
-        .map_or_else(|| format!("signal {number}"), str::to_owned)
-}
-
-/// Tells apart what the system calls by one name.
-fn fault(plan: &Plan, error: &std::io::Error) -> StartFault {
-    let command = &plan.command;
-    let program = command.program.clone();
-    if let Err(error) = command.cwd.read_dir().and(Ok(())).or_else(|error| {
-        // A directory may be enterable without being readable.
-        if error.kind() == std::io::ErrorKind::PermissionDenied { Ok(()) } else { Err(error) }
-    }) {
-        return StartFault::Directory(command.cwd.clone(), error.to_string());
-    }
-    match Errno::from_io_error(error) {
-        Some(Errno::NOENT) => match program.metadata() {
-            Ok(_) => StartFault::NoInterpreter(program, error.to_string()),
-            Err(_) => StartFault::NoProgram(program),
+/// Tells apart what the system calls by one name. Without a stage both are possible.
+fn fault(cwd: &Path, program: &Path, stage: Option<Stage>, errno: Errno) -> StartFault {
+    let why = std::io::Error::from(errno).to_string();
+    let program = program.to_owned();
+    match (stage, errno) {
+        (Some(Stage::Directory), _) => StartFault::Directory(cwd.to_owned(), why),
+        (None, _) if !cwd.is_dir() => StartFault::Directory(cwd.to_owned(), why),
+        (_, Errno::NOENT) if program.exists() => match stub::interpreter(&program) {
+            Some(interpreter) => StartFault::NoInterpreter(program, interpreter),
+            None => StartFault::NotRunnable(program, format!("its loader is missing: {why}")),
         },
-        Some(Errno::NOTDIR) => StartFault::NoProgram(program),
-        Some(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
-            StartFault::System(error.to_string())
-        }
+        (_, Errno::NOENT | Errno::NOTDIR) => StartFault::NoProgram(program),
+        (_, Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => StartFault::System(why),
         _ if program.is_dir() => StartFault::NotRunnable(program, "it is a directory".to_owned()),
-        _ => StartFault::NotRunnable(program, error.to_string()),
+        _ => StartFault::NotRunnable(program, why),
     }
 }

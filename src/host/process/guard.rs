@@ -1,0 +1,369 @@
+//! Unix: the guard, which is the process that the caller started.
+//!
+//! It starts the inner host, which runs the exchange, and watches it; the inner host watches the
+//! guard. Each is a subreaper, so whichever of the two is killed, the other one still holds the
+//! tree and ends it. The guard alone prints, and only what a whole inner host has said: a guard
+//! that was killed has printed nothing, and an inner host that died never becomes an acceptance.
+//! It has no runtime, so that it costs next to nothing.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{ChildStdout, Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process, waitid,
+};
+use rustix::time::{ClockId, clock_gettime};
+use signal_hook::consts::SIGCHLD;
+use signal_hook::low_level::pipe;
+
+use super::{signals, stub, tree};
+use crate::host::engines;
+use crate::host::refusal::{Refusal, start_failed};
+use crate::host::{cli, render, verdict};
+
+/// The first argument of an executable that is the inner host.
+const ROLE: &str = "__host";
+
+/// How long after the deadline the inner host may take before it counts as broken. It needs 100 ms
+/// for the engine to end by itself, and at most 500 ms to sweep.
+const OVERTIME: Duration = Duration::from_millis(750);
+
+/// How long the guard itself may sweep after an inner host that died.
+const SWEEP: Duration = Duration::from_millis(200);
+
+/// How long a full stdout is waited for where the deadline has passed already.
+const LAST_WRITE: Duration = Duration::from_millis(50);
+
+/// When a person at a terminal is told that there is something to wait for.
+const NOTICE: Duration = Duration::from_secs(2);
+
+/// The first byte of the inner host's announcement; no line and no report begins with it.
+const ANNOUNCEMENT: u8 = 0x01;
+
+/// Which part of the host this process is.
+pub(in crate::host) enum Role {
+    /// It has done its part.
+    Done(ExitCode),
+    /// The host itself; `guarded` where a guard prints what it says.
+    Host {
+        /// The command line without the words of the role.
+        args: Vec<OsString>,
+        /// Whether a guard reads this process's stdout.
+        guarded: bool,
+    },
+}
+
+/// Takes up the role that the command line names.
+pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
+    match args.get(1).and_then(|arg| arg.to_str()) {
+        Some("implement") => Role::Done(ExitCode::from(run(&args))),
+        Some(stub::ROLE) => Role::Done(stub::run(&args[2..])),
+        Some(ROLE) if args.len() > 2 => {
+            // Nothing runs yet: a guard that has ended already is followed.
+            if !stub::bind_to(&args[2], Signal::USR2) {
+                return Role::Done(ExitCode::FAILURE);
+            }
+            let args = args.iter().take(1).chain(args.iter().skip(3)).cloned().collect();
+            Role::Host { args, guarded: true }
+        }
+        _ => Role::Host { args, guarded: false },
+    }
+}
+
+/// Tells the guard that signals can be taken, when the deadline is, and what to say to somebody
+/// who waits. Written by the inner host before it starts anything.
+pub(in crate::host) fn announce(deadline: Duration) -> String {
+    let at = now() + deadline;
+    format!("{}{} {deadline:?}\n", ANNOUNCEMENT as char, at.as_nanos())
+}
+
+/// The monotonic clock, which both processes share.
+fn now() -> Duration {
+    let now = clock_gettime(ClockId::Monotonic);
+    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// The inner host, as the guard sees it.
+struct Inner {
+    pid: Pid,
+    stdout: Option<ChildStdout>,
+    said: Vec<u8>,
+    announced: Option<Announced>,
+}
+
+struct Announced {
+    /// On the monotonic clock.
+    deadline: Duration,
+    /// The same, as a person reads it.
+    shown: String,
+}
+
+/// Runs the inner host to its end, prints what it said, and returns its exit code.
+fn run(args: &[OsString]) -> u8 {
+    let json = cli::wants_json(args);
+    let leash = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--leash");
+    let began = now();
+    let refuse = |refusal: Refusal, until: Duration| {
+        let outcome = verdict::refused(&refusal);
+        print(render(&outcome, json, None).as_bytes(), until);
+        outcome.exit
+    };
+    let soon = || now() + LAST_WRITE;
+    let (wake, wishes) = match watch_signals() {
+        Ok(watch) => watch,
+        Err(error) => {
+            let why = format!("the host cannot watch for signals: {error}");
+            return refuse(start_failed("no-process", why), soon());
+        }
+    };
+    // Where this fails, the inner host says so in the report.
+    let _ = tree::adopt();
+    let mut inner = match start(args) {
+        Ok(inner) => inner,
+        Err(error) => {
+            let why = format!("cannot start the host's own process: {error}");
+            return refuse(start_failed("no-process", why), soon());
+        }
+    };
+    let in_time = inner.attend(&wake, &wishes, leash, began);
+    if !in_time {
+        let _ = kill_process(inner.pid, Signal::KILL);
+    }
+    let status = inner.reap(SWEEP);
+    tree::sweep(SWEEP);
+    let until = inner.announced.as_ref().map_or(Duration::ZERO, |told| told.deadline).max(soon());
+    let why = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
+        _ if !in_time => "its own process did not finish in time".to_owned(),
+        Some((Some(exit), _)) => match u8::try_from(exit) {
+            Ok(exit) if inner.said.ends_with(b"\n") => {
+                print(&inner.said, until);
+                return exit;
+            }
+            _ => format!("its own process ended with exit code {exit} and said nothing"),
+        },
+        Some((_, Some(signal))) => {
+            format!("its own process was killed by {}", signals::name(signal))
+        }
+        _ => "its own process could not be reaped".to_owned(),
+    };
+    refuse(Refusal::HostFailed(why), until)
+}
+
+/// A stream that is written to at each signal of interest, and which signals came.
+type Watch = (UnixStream, Vec<(Signal, Arc<AtomicBool>)>);
+
+/// A signal that was ignored when the host started stays ignored.
+fn watch_signals() -> std::io::Result<Watch> {
+    let (wake, write) = UnixStream::pair()?;
+    wake.set_nonblocking(true)?;
+    // Handled also because every wait would fail where the caller has it ignored.
+    pipe::register(SIGCHLD, write.try_clone()?)?;
+    let ignored = signals::ignored();
+    let mut wishes = Vec::new();
+    for (number, ..) in signals::CANCELLING {
+        let Some(signal) = Signal::from_named_raw(number) else { continue };
+        if !ignored.contains(&number) {
+            let came = Arc::new(AtomicBool::new(false));
+            signal_hook::flag::register(number, Arc::clone(&came))?;
+            pipe::register(number, write.try_clone()?)?;
+            wishes.push((signal, came));
+        }
+    }
+    Ok((wake, wishes))
+}
+
+/// Starts the inner host in a group of its own, so that a signal to the caller's group reaches
+/// the guard alone and is handed on once.
+fn start(args: &[OsString]) -> std::io::Result<Inner> {
+    let exe = own_executable(args.first());
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts the host")]
+    let mut command = Command::new(exe);
+    let mut child = command
+        .arg0(args.first().map_or("satyrn-host".as_ref(), OsString::as_os_str))
+        .arg(ROLE)
+        .arg(getpid().as_raw_nonzero().to_string())
+        .args(&args[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    let pid = Pid::from_child(&child);
+    Ok(Inner { pid, stdout: child.stdout.take(), said: Vec::new(), announced: None })
+}
+
+impl Inner {
+    /// Until the inner host has ended and all that it said is read; false if it took too long.
+    fn attend(
+        &mut self,
+        wake: &UnixStream,
+        wishes: &[(Signal, Arc<AtomicBool>)],
+        mut leash: bool,
+        began: Duration,
+    ) -> bool {
+        let (mut pending, mut noticed) = (Vec::new(), false);
+        loop {
+            self.hand_on(&mut pending);
+            if self.has_exited() {
+                while self.stdout.is_some() && self.read(Duration::ZERO) {}
+                return true;
+            }
+            let now = now();
+            let (deadline, shown) = match &self.announced {
+                Some(told) => (told.deadline, told.shown.as_str()),
+                None => (began + Duration::from_secs(30), ""),
+            };
+            if now >= deadline + OVERTIME {
+                return false;
+            }
+            if !noticed && now >= began + NOTICE && !shown.is_empty() {
+                noticed = true;
+                notice(shown);
+            }
+            let next = if noticed { deadline + OVERTIME } else { began + NOTICE };
+            let stdin = std::io::stdin();
+            let mut fds = vec![PollFd::new(wake, PollFlags::IN)];
+            let out = self.stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN));
+            fds.extend(out);
+            if leash {
+                fds.push(PollFd::new(&stdin, PollFlags::IN));
+            }
+            // An interrupted or failed poll is no event; the loop looks at everything again.
+            let left = next.min(deadline + OVERTIME).saturating_sub(now);
+            if poll(&mut fds, Some(&timespec(left))).is_err() {
+                continue;
+            }
+            let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+            if ready[0] {
+                let mut bytes = [0; 64];
+                while (&*wake).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
+                let came = wishes.iter().filter(|(_, came)| came.swap(false, Ordering::SeqCst));
+                pending.extend(came.map(|(signal, _)| *signal));
+            }
+            if leash && ready.last() == Some(&true) {
+                // Whatever is written to the leash is of no interest; only its end is.
+                let mut bytes = [0; 4096];
+                if !stdin.lock().read(&mut bytes).is_ok_and(|read| read > 0) {
+                    leash = false;
+                    pending.push(Signal::USR1);
+                }
+            }
+            if self.stdout.is_some() && ready[1] {
+                self.read(Duration::ZERO);
+            }
+        }
+    }
+
+    /// Hands signals on to the inner host, not before it has said that it can take them.
+    fn hand_on(&self, pending: &mut Vec<Signal>) {
+        if self.announced.is_some() {
+            for signal in pending.drain(..) {
+                let _ = kill_process(self.pid, signal);
+            }
+        }
+    }
+
+    fn has_exited(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(waitid(WaitId::Pid(self.pid), look), Ok(None) | Err(Errno::INTR))
+    }
+
+    /// Reads once, if there is something within `patience`; false when there is no more.
+    fn read(&mut self, patience: Duration) -> bool {
+        let Some(stdout) = &mut self.stdout else { return false };
+        let mut fds = [PollFd::new(stdout, PollFlags::IN)];
+        if !poll(&mut fds, Some(&timespec(patience))).is_ok_and(|ready| ready > 0) {
+            return false;
+        }
+        let mut bytes = [0; 16 << 10];
+        match stdout.read(&mut bytes) {
+            Ok(read @ 1..) => self.said.extend_from_slice(&bytes[..read]),
+            Ok(0) | Err(_) => self.stdout = None,
+        }
+        if self.announced.is_none() && self.said.first() == Some(&ANNOUNCEMENT) {
+            let Some(end) = self.said.iter().position(|byte| *byte == b'\n') else { return true };
+            let line: Vec<u8> = self.said.drain(..=end).collect();
+            let text = String::from_utf8_lossy(&line[1..]);
+            if let Some((at, shown)) = text.trim_end().split_once(' ') {
+                let deadline = Duration::from_nanos(at.parse().unwrap_or(0));
+                self.announced = Some(Announced { deadline, shown: shown.to_owned() });
+            }
+        }
+        true
+    }
+
+    fn reap(&self, bound: Duration) -> Option<WaitIdStatus> {
+        let until = Instant::now() + bound;
+        loop {
+            match waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+                Err(Errno::INTR) => {}
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    }
+}
+
+/// Tells a person, and nobody else, that there is something to wait for.
+fn notice(deadline: &str) {
+    let stderr = std::io::stderr();
+    if rustix::termios::isatty(&stderr) {
+        let text = format!("satyrn-host: waiting for the engine; the deadline is {deadline}\n");
+        let _ = (&stderr).write_all(text.as_bytes());
+    }
+}
+
+/// Writes to stdout as far as there is room until `until`. A reader that has gone away, or that
+/// does not read, changes no verdict. Each piece fits a pipe that says it has room, so that no
+/// write blocks; the caller's descriptor is not switched, since it is shared with the caller.
+fn print(mut text: &[u8], until: Duration) {
+    let stdout = std::io::stdout();
+    while !text.is_empty() {
+        let left = until.saturating_sub(now());
+        let mut fds = [PollFd::new(&stdout, PollFlags::OUT)];
+        match poll(&mut fds, Some(&timespec(left))) {
+            Ok(0) => return,
+            Err(Errno::INTR) => continue,
+            Ok(_) | Err(_) => {}
+        }
+        match rustix::io::write(stdout.as_fd(), &text[..text.len().min(4096)]) {
+            Ok(written) => text = &text[written..],
+            Err(Errno::AGAIN | Errno::INTR) if !left.is_zero() => {}
+            Err(_) => return,
+        }
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    }
+}
+
+/// The path of this executable: by the system, else as the caller named it.
+pub(in crate::host) fn own_executable(named: Option<&OsString>) -> PathBuf {
+    let by_system = PathBuf::from(super::unix::SELF);
+    if by_system.exists() {
+        return by_system;
+    }
+    let named = PathBuf::from(named.map_or("satyrn-host".into(), Clone::clone));
+    if named.components().count() > 1 {
+        return named;
+    }
+    #[expect(clippy::disallowed_methods, reason = "the guard has no snapshot yet")]
+    let path = std::env::var_os("PATH");
+    engines::find(&named.to_string_lossy(), path.as_deref()).unwrap_or(named)
+}

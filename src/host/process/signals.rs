@@ -1,0 +1,51 @@
+//! Unix: signals by name, and which of them this process was born ignoring.
+
+/// The signals that cancel an exchange, with the names that the verdict gives them.
+pub(in crate::host) const CANCELLING: [(i32, u8, &str); 3] = [
+    (signal_hook::consts::SIGINT, 2, "SIGINT"),
+    (signal_hook::consts::SIGTERM, 15, "SIGTERM"),
+    (signal_hook::consts::SIGHUP, 1, "SIGHUP"),
+];
+
+/// What the guard sends the inner host when the leash has ended.
+pub(in crate::host) const LEASH: i32 = signal_hook::consts::SIGUSR1;
+
+/// What the kernel sends the inner host when the guard has ended.
+pub(in crate::host) const ORPHANED: i32 = signal_hook::consts::SIGUSR2;
+
+/// `SIGKILL` for 9; `signal 34` where there is no name.
+pub(super) fn name(number: i32) -> String {
+    signal_hook::low_level::signal_name(number)
+        .map_or_else(|| format!("signal {number}"), str::to_owned)
+}
+
+/// The signals that are ignored, as far as the system tells.
+pub(in crate::host) fn ignored() -> Vec<i32> {
+    mask(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+/// Reads the `SigIgn` line: a hexadecimal mask, signal 1 the lowest bit.
+fn mask(status: &str) -> Vec<i32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let bits = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    (1..=64).filter(|signal| bits >> (signal - 1) & 1 == 1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks() {
+        assert_eq!(mask("Name:\tx\nSigIgn:\t0000000000001001\nSigCgt:\tffff\n"), [1, 13]);
+        assert_eq!(mask("SigIgn:\t8000000000000000\n"), [64]);
+        assert!(mask("SigIgn:\tnonsense\n").is_empty());
+        assert!(mask("").is_empty());
+    }
+
+    #[test]
+    fn names() {
+        assert_eq!(name(9), "SIGKILL");
+        assert_eq!(name(40), "signal 40");
+    }
+}

@@ -1,0 +1,72 @@
+//! Linux: the tree below this process. As a subreaper it becomes the parent of every descendant
+//! whose own parent has ended, so that nothing can leave, whatever session or group it is in.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, set_child_subreaper, waitid,
+};
+
+/// Makes this process the one that orphans below it come to.
+///
+/// # Errors
+/// Why not every descendant would be within reach.
+pub(super) fn adopt() -> Result<(), String> {
+    set_child_subreaper(Some(getpid())).map_err(|error| format!("no subreaper: {error}"))?;
+    children().map(drop).ok_or_else(|| "/proc does not tell the children".to_owned())
+}
+
+/// Kills and reaps all children, and whoever becomes one meanwhile, until there is none or the
+/// time is up. Returns how many are still running.
+///
+/// Only children are killed, by an id that cannot be reused before they are reaped here; their own
+/// children become ours and come next. A kill that meets a fork under way cancels it.
+pub(super) fn sweep(bound: Duration) -> u32 {
+    let until = Instant::now() + bound;
+    let mut pause = Duration::from_micros(50);
+    loop {
+        match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+            Err(Errno::CHILD) => return 0,
+            Ok(Some(_)) | Err(Errno::INTR) => continue,
+            Ok(None) | Err(_) => {}
+        }
+        let children = children().unwrap_or_default();
+        for child in &children {
+            let _ = kill_process(*child, Signal::KILL);
+        }
+        if Instant::now() >= until {
+            let running = children.into_iter().filter(|child| is_running(*child)).count();
+            return u32::try_from(running).unwrap_or(u32::MAX);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(1));
+    }
+}
+
+/// Whether a child other than `leader` is running. Where that is so, so is a descendant.
+pub(super) fn has_others(leader: Pid) -> bool {
+    let children = children().unwrap_or_default();
+    children.into_iter().any(|child| child != leader && is_running(child))
+}
+
+/// The children of all threads of this process; `None` where `/proc` does not tell.
+fn children() -> Option<Vec<Pid>> {
+    let mut children = Vec::new();
+    for thread in fs::read_dir("/proc/self/task").ok()? {
+        let list = fs::read_to_string(thread.ok()?.path().join("children")).ok()?;
+        let pids = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+        children.extend(pids.filter_map(Pid::from_raw));
+    }
+    Some(children)
+}
+
+/// A process that has ended and waits to be reaped does not run.
+fn is_running(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    // The name, in parentheses, may hold anything; the state is the first word after it.
+    stat.is_ok_and(|stat| {
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    })
+}

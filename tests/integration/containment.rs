@@ -1,0 +1,327 @@
+//! Nothing survives (SPEC 3): asserted on the descendants themselves, not on what the host says.
+//!
+//! Every process of a test carries the path of its temporary directory in its command line, so
+//! that survivors can be counted in `/proc`. State Z is dead: it only waits for its parent.
+
+use crate::common::{Ran, fixtures, host, script};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A shell engine that can play every part: `$0 PART` starts itself in another part.
+const ENGINE: &str = r#"#!/bin/sh
+hold="$(dirname "$0")/hold"
+ok() { cat >/dev/null; printf '%s\n' '{"version":1,"ok":true,"code":"OK","message":""}'; }
+# Reads from a pipe that nobody writes to: waits for ever without another program.
+wait_forever() { read -r x <>"$hold"; }
+ready() { : >"$(dirname "$0")/ready"; }
+case "$1" in
+  wait) wait_forever ;;
+  stubborn) trap '' TERM HUP INT; while :; do wait_forever; done ;;
+  deep) [ "$2" = 0 ] && { ready; wait_forever; }; "$0" deep $(($2 - 1)) & wait ;;
+  daemon) setsid "$0" wait </dev/null >/dev/null 2>&1 & ;;
+  reforker) setsid "$0" reforker </dev/null >/dev/null 2>&1 & ;;
+  stopped) kill -STOP $$ ;;
+  protocol) PROTOCOL ;;
+esac
+"#;
+
+/// A directory with an engine in it whose `protocol` is the given text.
+struct Stage {
+    dir: TempDir,
+    engine: PathBuf,
+}
+
+impl Stage {
+    fn new(protocol: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let hold = dir.path().join("hold");
+        rustix::fs::mknodat(rustix::fs::CWD, &hold, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let engine = script(dir.path(), "engine", &ENGINE.replace("PROTOCOL", protocol));
+        Self { dir, engine }
+    }
+
+    fn host(&self, options: &[&str]) -> Command {
+        let mut command = host();
+        command
+            .args(["implement", "--format", "json", "--engine"])
+            .arg(&self.engine)
+            .args(options)
+            .arg(fixtures().join("contracts/good.yaml"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, options: &[&str]) -> (Ran, Value) {
+        finish(self.host(options).spawn().unwrap())
+    }
+
+    /// Until the tree stands, which its last member says by making a file.
+    fn await_ready(&self) {
+        await_until("the tree stands", || self.dir.path().join("ready").exists());
+    }
+
+    /// The command lines of everything of this stage that runs, the host's own processes too.
+    fn running(&self) -> Vec<String> {
+        running(self.dir.path())
+    }
+}
+
+fn running(token: &Path) -> Vec<String> {
+    let token = token.to_str().unwrap();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap() {
+        let path = entry.unwrap().path();
+        let Ok(line) = std::fs::read(path.join("cmdline")) else { continue };
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        let Ok(stat) = std::fs::read_to_string(path.join("stat")) else { continue };
+        let dead = stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']));
+        if line.contains(token) && !dead {
+            found.push(line);
+        }
+    }
+    found
+}
+
+/// Spins until something holds. Five seconds are far above anything that is promised.
+fn await_until(what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(5);
+    while !holds() {
+        assert!(Instant::now() < until, "never happened: {what}");
+        std::thread::yield_now();
+    }
+}
+
+fn finish(child: Child) -> (Ran, Value) {
+    let output = child.wait_with_output().unwrap();
+    let ran = Ran {
+        exit: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    };
+    let report = serde_json::from_str(&ran.stdout).unwrap_or(Value::Null);
+    (ran, report)
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// The inner host: the guard's only child.
+fn inner(guard: &Child) -> Pid {
+    let list = format!("/proc/{0}/task/{0}/children", guard.id());
+    let read =
+        || std::fs::read_to_string(&list).unwrap().trim().parse().ok().and_then(Pid::from_raw);
+    await_until("the inner host runs", || read().is_some());
+    read().unwrap()
+}
+
+#[test]
+fn no_descendant_survives_an_answer() {
+    for (protocol, orphaned) in [
+        ("ok", false),
+        (r#""$0" wait </dev/null >/dev/null 2>&1 & ok"#, true),
+        (r#""$0" wait >/dev/null & ok"#, true),
+        (r#""$0" wait 2>/dev/null & ok"#, true),
+        (r#""$0" stubborn & ok"#, true),
+        (r#""$0" stopped & ok"#, true),
+        (r#""$0" daemon; ok"#, true),
+        (r#""$0" reforker; ok"#, true),
+        (
+            r#""$0" deep 4 >/dev/null 2>&1 & while ! [ -e "$(dirname "$0")/ready" ]; do :; done; ok"#,
+            true,
+        ),
+    ] {
+        let stage = Stage::new(protocol);
+        let began = Instant::now();
+        let (ran, report) = stage.run(&[]);
+        assert_eq!(stage.running(), Vec::<String>::new(), "{protocol}");
+        assert_eq!((ran.exit, &report["line"]), (Some(0), &"satyrn-engine: OK".into()), "{ran:?}");
+        let process = &report["process"];
+        assert_eq!(process["contained"], true, "{protocol}");
+        assert_eq!(process["survivors"], 0, "{protocol}");
+        assert_eq!(process["orphaned"], orphaned, "{protocol}");
+        assert!(began.elapsed() < Duration::from_secs(2), "{protocol}: {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn no_descendant_survives_the_deadline() {
+    for protocol in [
+        "wait_forever",
+        "trap '' TERM; while :; do wait_forever; done",
+        r#""$0" stubborn & wait"#,
+        r#""$0" stopped & wait_forever"#,
+        "kill -STOP $$",
+        r#""$0" daemon; wait_forever"#,
+        r#""$0" reforker; wait_forever"#,
+        r#""$0" deep 4"#,
+        r"ok; exec 1>&-; wait_forever",
+    ] {
+        let stage = Stage::new(protocol);
+        let began = Instant::now();
+        let (ran, report) = stage.run(&["--deadline", "200ms"]);
+        assert_eq!(stage.running(), Vec::<String>::new(), "{protocol}");
+        assert_eq!(
+            (ran.exit, &report["code"]),
+            (Some(124), &"ENGINE_TIMEOUT".into()),
+            "{protocol}"
+        );
+        assert_eq!(report["process"]["survivors"], 0, "{protocol}");
+        assert!(began.elapsed() < Duration::from_millis(1200), "{protocol}: {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn no_descendant_survives_a_cancellation() {
+    for (signal, exit, name) in
+        [(Signal::INT, 130, "SIGINT"), (Signal::TERM, 143, "SIGTERM"), (Signal::HUP, 129, "SIGHUP")]
+    {
+        for twice in [false, true] {
+            let stage = Stage::new(r#"trap '' TERM INT HUP; "$0" deep 4 & "$0" daemon; wait"#);
+            let host = stage.host(&[]).spawn().unwrap();
+            stage.await_ready();
+            let began = Instant::now();
+            kill_process(pid(&host), signal).unwrap();
+            if twice {
+                kill_process(pid(&host), signal).unwrap();
+            }
+            let (ran, report) = finish(host);
+            assert_eq!(stage.running(), Vec::<String>::new(), "{name}");
+            assert_eq!(ran.exit, Some(exit), "{name}");
+            let line = format!("satyrn-engine: ENGINE_CANCELLED: cancelled by {name}");
+            assert_eq!(report["line"], line);
+            assert_eq!(report["launch"], "incomplete");
+            assert!(began.elapsed() < Duration::from_secs(1), "{name}: {:?}", began.elapsed());
+        }
+    }
+}
+
+#[test]
+fn a_signal_that_was_ignored_at_the_start_does_not_cancel() {
+    let stage = Stage::new(r#"ready; wait_forever"#);
+    let mut shell = Command::new("/bin/sh");
+    let shell = shell
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_satyrn-host")])
+        .args(["implement", "--format", "json", "--deadline", "1s", "--engine"])
+        .arg(&stage.engine)
+        .arg(fixtures().join("contracts/good.yaml"));
+    let child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    stage.await_ready();
+    kill_process(pid(&child), Signal::HUP).unwrap();
+    let (ran, report) = finish(child);
+    assert_eq!((ran.exit, &report["code"]), (Some(124), &"ENGINE_TIMEOUT".into()), "{ran:?}");
+    assert_eq!(stage.running(), Vec::<String>::new());
+}
+
+#[test]
+fn the_end_of_the_leash_cancels_and_an_open_one_does_not() {
+    let stage = Stage::new(r#""$0" deep 4"#);
+    let mut host = stage.host(&["--leash"]).stdin(Stdio::piped()).spawn().unwrap();
+    stage.await_ready();
+    drop(host.stdin.take());
+    let (ran, report) = finish(host);
+    assert_eq!((ran.exit, &report["reason"]), (Some(143), &"leash".into()), "{ran:?}");
+    assert_eq!(report["code"], "ENGINE_CANCELLED");
+    assert_eq!(stage.running(), Vec::<String>::new());
+
+    let stage = Stage::new("ok");
+    let mut host = stage.host(&["--leash"]).stdin(Stdio::piped()).spawn().unwrap();
+    let leash = host.stdin.take();
+    let (ran, _) = finish(host);
+    drop(leash);
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    // Without the option stdin is nobody's business.
+    assert_eq!(Stage::new("ok").run(&[]).0.exit, Some(0));
+}
+
+#[test]
+fn killing_the_guard_leaves_nothing_and_says_nothing() {
+    let stage = Stage::new(r#"trap '' TERM; "$0" deep 4 & "$0" daemon; "$0" stubborn & wait"#);
+    let mut host = stage.host(&[]).spawn().unwrap();
+    stage.await_ready();
+    kill_process(pid(&host), Signal::KILL).unwrap();
+    host.wait().unwrap();
+    await_until("nothing runs", || stage.running().is_empty());
+    let mut said = String::new();
+    host.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "");
+}
+
+#[test]
+fn killing_the_inner_host_leaves_nothing_and_is_named() {
+    let stage = Stage::new(r#"trap '' TERM; "$0" deep 4 & "$0" daemon; "$0" stubborn & wait"#);
+    let host = stage.host(&[]).spawn().unwrap();
+    stage.await_ready();
+    kill_process(inner(&host), Signal::KILL).unwrap();
+    let (ran, report) = finish(host);
+    assert_eq!(stage.running(), Vec::<String>::new());
+    assert_eq!(ran.exit, Some(1));
+    let line = "satyrn-engine: HOST_FAILED: its own process was killed by SIGKILL";
+    assert_eq!((&report["line"], &report["launch"]), (&line.into(), &"incomplete".into()));
+}
+
+#[test]
+fn an_engine_that_stops_or_kills_the_host_gets_no_ok() {
+    for (signal, exit) in [("KILL", 1), ("STOP", 1)] {
+        // The engine's parent is the inner host.
+        let stage = Stage::new(&format!("kill -{signal} $PPID; ok"));
+        let began = Instant::now();
+        let (ran, report) = stage.run(&["--deadline", "300ms"]);
+        assert_eq!((ran.exit, &report["code"]), (Some(exit), &"HOST_FAILED".into()), "{ran:?}");
+        assert_eq!(stage.running(), Vec::<String>::new());
+        assert!(began.elapsed() < Duration::from_millis(1300), "{:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn killed_at_any_moment_nothing_is_left_and_nothing_reads_as_ok() {
+    for step in 0..60 {
+        let stage = Stage::new(r#""$0" deep 4"#);
+        let mut host = stage.host(&[]).spawn().unwrap();
+        let moment = Instant::now() + Duration::from_micros(100 * step);
+        while Instant::now() < moment {
+            std::hint::spin_loop();
+        }
+        kill_process(pid(&host), Signal::KILL).unwrap();
+        host.wait().unwrap();
+        await_until("nothing runs", || stage.running().is_empty());
+        let mut said = String::new();
+        host.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(said, "");
+    }
+}
+
+#[test]
+fn the_engine_starts_with_clean_signals_and_descriptors() {
+    // The caller ignores signals and leaves a descriptor open; the engine must see neither.
+    let stage = Stage::new(
+        r#"grep SigIgn /proc/self/status >&2; for f in /proc/$$/fd/*; do echo "${f##*/}" >&2; done; ok"#,
+    );
+    let mut shell = Command::new("/bin/sh");
+    let child = shell
+        .args(["-c", "trap '' HUP INT QUIT USR1 PIPE; exec \"$@\" 7</dev/null", "sh"])
+        .arg(env!("CARGO_BIN_EXE_satyrn-host"))
+        .args(["implement", "--format", "json", "--engine"])
+        .arg(&stage.engine)
+        .arg(fixtures().join("contracts/good.yaml"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (ran, report) = finish(child);
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    let tail = report["process"]["stderr_tail"].as_str().unwrap().to_owned();
+    let mask = tail.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).unwrap();
+    // 32 and 33 belong to the C library, which lets nobody change them.
+    assert_eq!(u64::from_str_radix(mask, 16).unwrap() & !(3 << 31), 0, "{tail}");
+    // 10 is where the shell keeps its own script.
+    assert!(!tail.lines().any(|line| line == "7"), "{tail}");
+}
