@@ -52,11 +52,11 @@ pub(in crate::host) fn spawn(plan: &Plan) -> Result<(Child, ChildStreams), Start
     let system = |error: std::io::Error| StartFault::System(error.to_string());
     // Installed before the spawn: where the caller has SIGCHLD ignored, every wait would fail.
     drop(signal(SignalKind::child()));
-    let contained = tree::adopt()
-        .inspect_err(|why| {
-            tracing::warn!(why, "descendants that leave the group are not contained")
-        })
-        .is_ok();
+    let adopted = tree::adopt();
+    if let Err(why) = &adopted {
+        tracing::warn!(why, "descendants that leave the group are not contained");
+    }
+    let contained = adopted.is_ok();
     let embedded = matches!(plan.engine, Engine::Embedded);
     let program = if embedded && contained { Path::new(SELF) } else { &command.program };
     let mut write = None;
