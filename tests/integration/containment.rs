@@ -206,7 +206,7 @@ fn no_descendant_survives_a_cancellation() {
 
 #[test]
 fn a_signal_that_was_ignored_at_the_start_does_not_cancel() {
-    let stage = Stage::new(r#"ready; wait_forever"#);
+    let stage = Stage::new(r"ready; wait_forever");
     let mut shell = Command::new("/bin/sh");
     let shell = shell
         .args(["-c", "trap '' HUP; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_satyrn-host")])
