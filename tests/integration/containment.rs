@@ -325,3 +325,27 @@ fn the_engine_starts_with_clean_signals_and_descriptors() {
     // 10 is where the shell keeps its own script.
     assert!(!tail.lines().any(|line| line == "7"), "{tail}");
 }
+
+#[test]
+fn without_proc_there_is_the_group_alone_and_the_report_says_so() {
+    let stage = Stage::new("ok");
+    let mut apart = Command::new("unshare");
+    let apart = apart
+        .args(["--mount", "--map-root-user", "/bin/sh", "-c"])
+        .arg("mount -t tmpfs none /proc && exec \"$@\"")
+        .arg("sh")
+        .arg(env!("CARGO_BIN_EXE_satyrn-host"))
+        .args(["implement", "--format", "json", "--engine"])
+        .arg(&stage.engine)
+        .arg(fixtures().join("contracts/good.yaml"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let (ran, report) = finish(apart.spawn().unwrap());
+    if ran.exit == Some(1) || ran.exit == Some(32) {
+        eprintln!("no mount namespace to be had here: nothing is tested: {}", ran.stderr);
+        return;
+    }
+    assert_eq!((ran.exit, &report["line"]), (Some(0), &"satyrn-engine: OK".into()), "{ran:?}");
+    let process = &report["process"];
+    assert_eq!((&process["contained"], &process["survivors"]), (&false.into(), &Value::Null));
+}

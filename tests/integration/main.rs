@@ -10,5 +10,7 @@ mod containment;
 mod engine;
 #[cfg(unix)]
 mod implement;
+#[cfg(target_os = "linux")]
+mod resources;
 #[cfg(unix)]
 mod uv;

@@ -65,6 +65,7 @@ pub(in crate::host) enum Role {
 
 /// Takes up the role that the command line names.
 pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
+    signals::unblock();
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("implement") => Role::Done(ExitCode::from(run(&args))),
         Some(stub::ROLE) => Role::Done(stub::run(&args[2..])),

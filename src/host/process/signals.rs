@@ -19,6 +19,12 @@ pub(super) fn name(number: i32) -> String {
         .map_or_else(|| format!("signal {number}"), str::to_owned)
 }
 
+/// Unblocks every signal: a mask is inherited through fork and exec, and with SIGCHLD blocked no
+/// end of a process would ever be noticed.
+pub(super) fn unblock() {
+    let _ = nix::sys::signal::SigSet::empty().thread_set_mask();
+}
+
 /// The signals that are ignored, as far as the system tells.
 pub(in crate::host) fn ignored() -> Vec<i32> {
     mask(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())

@@ -227,3 +227,37 @@ fn fault(cwd: &Path, program: &Path, stage: Option<Stage>, errno: Errno) -> Star
         _ => StartFault::NotRunnable(program, why),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn start_faults_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let here = dir.path();
+        std::fs::write(here.join("script"), "#!/missing/interpreter\n").unwrap();
+        std::fs::write(here.join("binary"), "\x7fELF").unwrap();
+        let gone = here.join("gone");
+        let cases = [
+            (here, "nope", Some(Stage::Program), Errno::NOENT, "no-program"),
+            (here, "script/nope", Some(Stage::Program), Errno::NOTDIR, "no-program"),
+            (here, "script", Some(Stage::Program), Errno::NOENT, "no-interpreter"),
+            (here, "binary", Some(Stage::Program), Errno::NOENT, "not-runnable"),
+            (here, "script", Some(Stage::Program), Errno::ACCESS, "not-runnable"),
+            (here, "script", Some(Stage::Program), Errno::NOEXEC, "not-runnable"),
+            (here, "script", Some(Stage::Program), Errno::TOOBIG, "not-runnable"),
+            (here, "script", Some(Stage::Program), Errno::TXTBSY, "not-runnable"),
+            (here, ".", Some(Stage::Program), Errno::ACCESS, "not-runnable"),
+            (here, "script", Some(Stage::Directory), Errno::NOENT, "no-working-directory"),
+            (&gone, "script", None, Errno::NOENT, "no-working-directory"),
+            (here, "script", None, Errno::AGAIN, "no-process"),
+            (here, "script", None, Errno::MFILE, "no-process"),
+            (here, "script", None, Errno::NOMEM, "no-process"),
+        ];
+        for (cwd, program, stage, errno, reason) in cases {
+            let fault = fault(cwd, &here.join(program), stage, errno);
+            assert_eq!(fault.reason(), reason, "{program} {stage:?} {errno:?}: {fault}");
+        }
+    }
+}

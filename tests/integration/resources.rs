@@ -1,0 +1,258 @@
+//! Whatever the caller left behind and whatever runs short: a named line, and nothing left over.
+
+use crate::common::{Ran, fixtures, host, run, script};
+use rustix::fs::OFlags;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const OK: &str = "satyrn-engine: OK\n";
+const ANSWER: &str = r#"{"version":1,"ok":true,"code":"OK","message":""}"#;
+
+fn good() -> PathBuf {
+    fixtures().join("contracts/good.yaml")
+}
+
+/// The host below a shell that first does something to itself.
+fn after(preparation: &str, options: &[&str]) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .args(["-c", &format!("{preparation}; exec \"$@\""), "sh"])
+        .arg(env!("CARGO_BIN_EXE_satyrn-host"))
+        .arg("implement")
+        .args(options)
+        .arg(good());
+    shell
+}
+
+#[test]
+fn what_the_caller_left_behind_changes_nothing() {
+    for preparation in
+        ["trap '' CHLD", "trap '' CHLD HUP INT QUIT TERM PIPE", "exec <&-", "exec 2>&-"]
+    {
+        let ran = run(&mut after(preparation, &[]));
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), OK), "{preparation}: {ran:?}");
+    }
+    for preparation in ["exec >&-", "exec <&- >&- 2>&-", "exec >/dev/full"] {
+        let ran = run(&mut after(preparation, &[]));
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), ""), "{preparation}: {ran:?}");
+    }
+    // The refusal keeps its exit code too.
+    let ran = run(after("exec >&-", &["--repo", "/missing"]).stdin(Stdio::null()));
+    assert_eq!(ran.exit, Some(6));
+}
+
+#[test]
+fn blocked_signals_are_unblocked() {
+    // The mask is inherited by the host; it belongs to this thread alone.
+    nix::sys::signal::SigSet::all().thread_block().unwrap();
+    let ran = run(host().arg("implement").arg(good()));
+    nix::sys::signal::SigSet::all().thread_unblock().unwrap();
+    assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), OK));
+}
+
+/// Both ends of a pipe that has no room, non-blocking or not.
+fn full_pipe(blocking: bool) -> (OwnedFd, OwnedFd) {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+    rustix::fs::fcntl_setfl(&write, OFlags::NONBLOCK).unwrap();
+    while rustix::io::write(&write, &[b'x'; 4096]).is_ok() {}
+    if blocking {
+        rustix::fs::fcntl_setfl(&write, OFlags::empty()).unwrap();
+    }
+    (read, write)
+}
+
+#[test]
+fn a_full_stdout_is_waited_for_within_the_deadline() {
+    for blocking in [true, false] {
+        let (read, write) = full_pipe(blocking);
+        let began = Instant::now();
+        let status = host()
+            .args(["implement", "--deadline", "300ms", "--repo", "/missing"])
+            .arg(good())
+            .stdout(write)
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(6));
+        assert!(began.elapsed() < Duration::from_millis(1300), "{:?}", began.elapsed());
+        drop(read);
+
+        // A reader that comes in time gets the line.
+        let (read, write) = full_pipe(blocking);
+        let mut child = host().arg("implement").arg(good()).stdout(write).spawn().unwrap();
+        let mut all = Vec::new();
+        std::io::Read::read_to_end(&mut std::fs::File::from(read), &mut all).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        assert!(all.ends_with(OK.as_bytes()));
+    }
+    let (read, write) = full_pipe(false);
+    drop(read);
+    let status = host().arg("implement").arg(good()).stdout(write).status().unwrap();
+    assert_eq!(status.code(), Some(0), "a reader that has gone");
+}
+
+#[test]
+fn few_descriptors_end_in_a_named_refusal_or_an_answer() {
+    let mut answered = false;
+    for limit in 4..40 {
+        let ran = run(&mut after(&format!("ulimit -n {limit}"), &[]));
+        if ran.exit == Some(0) {
+            assert_eq!(ran.stdout, OK, "{limit}");
+            answered = true;
+        } else if ran.exit != Some(127) {
+            // 127: the system's loader itself could not open a library.
+            assert_eq!(ran.exit, Some(69), "{limit}: {ran:?}");
+            let start = "satyrn-engine: ENGINE_START_FAILED: ";
+            assert!(ran.stdout.starts_with(start), "{limit}: {ran:?}");
+            assert!(ran.stdout.contains("Too many open files"), "{limit}: {ran:?}");
+            assert!(!answered, "{limit}: {ran:?}");
+        }
+        assert!(!ran.stderr.contains("panicked"), "{limit}: {ran:?}");
+    }
+    assert!(answered);
+}
+
+#[test]
+fn little_memory_never_reads_as_ok_without_an_answer() {
+    for kib in [2000, 4000, 6000, 10_000, 32_768] {
+        let ran = run(&mut after(&format!("ulimit -v {kib}"), &[]));
+        assert_eq!(ran.exit == Some(0), ran.stdout == OK, "{kib}: {ran:?}");
+        assert!(!ran.stderr.contains("panicked"), "{kib}: {ran:?}");
+    }
+}
+
+#[test]
+fn memory_stays_bounded_whatever_the_engine_prints() {
+    let dir = tempfile::tempdir().unwrap();
+    for (flood, exit) in [
+        ("yes", 76),
+        ("yes >&2", 124),
+        ("head -c 50000000 /dev/zero >&2; cat >/dev/null; echo '{A}'", 0),
+        ("head -c 1048500 /dev/zero | tr '\\0' ' '; cat >/dev/null; echo '{A}'", 0),
+    ] {
+        let text = format!("#!/bin/sh\n{}\n", flood.replace("{A}", ANSWER));
+        let engine = script(dir.path(), "engine", &text);
+        let engine = engine.to_str().unwrap();
+        let options = ["--deadline", "1s", "--engine", engine];
+        // The limit holds for each process, and counts more than what is resident.
+        let ran = run(&mut after("ulimit -v 32768", &options));
+        assert_eq!(ran.exit, Some(exit), "{flood}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_thousand_hosts_leave_their_caller_nothing() {
+    // A caller of its own, so that other tests' children and descriptors do not count.
+    let tmp = tempfile::tempdir().unwrap();
+    let caller = r#"
+        fds() { set -- /proc/$$/fd/*; echo $#; }
+        before=$(fds); i=0
+        while [ $i -lt 1000 ]; do
+            "$@" >/dev/null || exit 9
+            i=$((i + 1))
+        done
+        [ "$before" = "$(fds)" ] || exit 8
+        # The one child is the reader of the list.
+        [ "$(wc -w <"/proc/$$/task/$$/children")" -le 1 ] || exit 7
+    "#;
+    let ran = run(Command::new("/bin/sh")
+        .args(["-c", caller, "sh", env!("CARGO_BIN_EXE_satyrn-host"), "implement"])
+        .arg(good())
+        .env("TMPDIR", tmp.path()));
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    assert_eq!(std::fs::read_dir(tmp.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn of_many_at_once_only_the_hanging_one_is_late() {
+    let dir = tempfile::tempdir().unwrap();
+    let hanging =
+        script(dir.path(), "hanging", "#!/bin/sh\nwhile :; do read x <>\"$0.hold\"; done\n");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    let hold = dir.path().join("hanging.hold");
+    rustix::fs::mknodat(rustix::fs::CWD, &hold, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let began = Instant::now();
+    let start = |engine: Option<&Path>| {
+        let mut command = host();
+        command.args(["implement", "--deadline", "5s"]);
+        if let Some(engine) = engine {
+            command.arg("--engine").arg(engine);
+        }
+        command.arg(good()).stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let late = start(Some(&hanging));
+    let prompt: Vec<_> = (0..31).map(|_| start(None)).collect();
+    for child in prompt {
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.stdout, OK.as_bytes());
+    }
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(4), "{took:?}");
+    let output = late.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(124));
+}
+
+#[test]
+fn a_program_that_is_just_being_written_is_tried_again_for_a_moment() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = format!("#!/bin/sh\ncat >/dev/null; echo '{ANSWER}'\n");
+    let engine = script(dir.path(), "engine", &text);
+    let implement = || run(host().arg("implement").arg("--engine").arg(&engine).arg(good()));
+    let open = std::fs::OpenOptions::new().write(true).open(&engine).unwrap();
+    let began = Instant::now();
+    let ran = implement();
+    assert_eq!(ran.exit, Some(69), "{ran:?}");
+    assert!(ran.stdout.contains("Text file busy"), "{}", ran.stdout);
+    assert!(began.elapsed() < Duration::from_secs(1));
+    drop(open);
+    assert_eq!(implement().stdout, OK);
+}
+
+#[test]
+fn a_start_that_blocks_in_the_kernel_is_a_timeout_and_never_happens_later() {
+    // A lease makes whoever executes the file wait for its holder.
+    let holder = r#"
+import fcntl, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+lease = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print("held", flush=True)
+sys.stdin.read()
+"#;
+    let dir = tempfile::tempdir().unwrap();
+    let text = format!("#!/bin/sh\n: >'{}/started'\n", dir.path().display());
+    let engine = script(dir.path(), "engine", &text);
+    let holder = Command::new("python3")
+        .args(["-c", holder])
+        .arg(&engine)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut holder) = holder else {
+        assert!(std::env::var_os("CI").is_none(), "python3 is not there");
+        eprintln!("python3 is not there: nothing is tested here");
+        return;
+    };
+    let mut held = [0; 5];
+    std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut held).unwrap();
+    let began = Instant::now();
+    let ran =
+        run(host().args(["implement", "--deadline", "300ms", "--engine"]).arg(&engine).arg(good()));
+    assert_eq!(ran.exit, Some(124), "{ran:?}");
+    assert!(began.elapsed() < Duration::from_millis(1300), "{:?}", began.elapsed());
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    assert!(!dir.path().join("started").exists());
+}
+
+#[test]
+fn a_working_directory_that_is_gone_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let gone = dir.path().join("gone");
+    std::fs::create_dir(&gone).unwrap();
+    let prepare = format!("cd '{0}' && rmdir '{0}'", gone.display());
+    let Ran { exit, stdout, .. } = run(&mut after(&prepare, &[]));
+    assert_eq!(exit, Some(69));
+    assert!(stdout.contains("the working directory is gone"), "{stdout}");
+}
