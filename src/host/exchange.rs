@@ -76,7 +76,7 @@ pub async fn exchange(plan: &Plan, cancel: &Cancellation) -> Observation {
             if matches!(seen.stop, Some(Stop::Deadline | Stop::Cancelled(_))) {
                 child.terminate();
                 let until = Instant::now() + plan.limits.terminate;
-                talk.wind_down(child.exited(), until, cancel).await;
+                talk.wind_down(child.gone(), until, cancel).await;
             }
             let end = child.destroy(plan.limits.sweep);
             talk.drain().await;
@@ -188,13 +188,13 @@ where
                     if stop != Stop::Deadline {
                         return Some(stop);
                     }
-                    // The host itself may have been frozen: whoever finished in time counts.
+                    // The host itself may have been frozen: an engine that has exited counts, also
+                    // where a descendant still holds stdout.
                     self.look();
                     if self.stdout_total > self.limits.stdout as u64 {
                         return Some(Stop::OutputLimit);
                     }
-                    let finished = self.stdout.is_none() && has_exited();
-                    return (!finished).then_some(stop);
+                    return (!has_exited()).then_some(stop);
                 }
                 () = &mut exited, if gone.is_none() => {
                     let now = Instant::now();
@@ -214,17 +214,17 @@ where
     /// Keeps reading while the processes are given time to end by themselves.
     async fn wind_down(
         &mut self,
-        exited: impl Future<Output = ()>,
+        gone: impl Future<Output = ()>,
         until: Instant,
         cancel: &Cancellation,
     ) {
-        let mut exited = pin!(exited);
+        let mut gone = pin!(gone);
         loop {
             tokio::select! {
                 biased;
                 () = cancel.again.cancelled() => return,
                 () = sleep_until(until) => return,
-                () = &mut exited => return,
+                () = &mut gone => return,
                 _ = poll_fn(|cx| self.poll_step(cx)) => {}
             }
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::cli::{Implement, parse_deadline, utf8};
 use super::engines::{Command, Engine, absolute, choose, resolve};
-use super::env::{Environment, Policy, select};
+use super::env::{Environment, Policy, Wish, select};
 use super::refusal::{Refusal, start_failed};
 use crate::protocol::{MAX_BYTES, Request};
 
@@ -110,11 +110,21 @@ pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal>
         inherit: options.inherit_env,
         uv: matches!(engine, Engine::Checkout(_)),
     };
-    tracing::info!(engine = ?engine, chosen_by = origin, "engine");
+    let environment = select(&around.vars, &policy);
+    tracing::info!(chosen_by = origin, program = ?command.program, args = ?command.args, "engine");
+    for (name, why) in &environment.passed {
+        tracing::debug!(name, why, "variable passed");
+    }
+    for Wish { name, reason } in &policy.wishes {
+        tracing::info!(name, reason, "variable asked for");
+    }
+    for warning in &environment.warnings {
+        tracing::warn!("{warning}");
+    }
     Ok(Plan {
         engine,
         command,
-        environment: select(&around.vars, &policy),
+        environment,
         request: request.encode(),
         limits: Limits { deadline, ..Limits::default() },
     })

@@ -25,6 +25,7 @@ case "$1" in
   deep) [ "$2" = 0 ] && { ready; wait_forever; }; "$0" deep $(($2 - 1)) & wait ;;
   daemon) setsid "$0" wait </dev/null >/dev/null 2>&1 & ;;
   reforker) setsid "$0" reforker </dev/null >/dev/null 2>&1 & ;;
+  tidy) trap ': >"$(dirname "$0")/tidied"; exit' TERM; ready; while :; do wait_forever; done ;;
   stopped) kill -STOP $$ ;;
   protocol) PROTOCOL ;;
 esac
@@ -202,6 +203,31 @@ fn no_descendant_survives_a_cancellation() {
             assert!(began.elapsed() < Duration::from_secs(1), "{name}: {:?}", began.elapsed());
         }
     }
+}
+
+#[test]
+fn the_whole_group_is_given_time_to_end_by_itself() {
+    // The leader ends at once, as `uv` does; its child still has something to tidy up.
+    let stage = Stage::new(r#"trap 'exit 0' TERM; "$0" tidy & wait; wait"#);
+    let host = stage.host(&[]).spawn().unwrap();
+    stage.await_ready();
+    kill_process(pid(&host), Signal::TERM).unwrap();
+    let (ran, report) = finish(host);
+    assert_eq!((ran.exit, &report["code"]), (Some(143), &"ENGINE_CANCELLED".into()), "{ran:?}");
+    assert!(stage.dir.path().join("tidied").exists());
+    assert_eq!(stage.running(), Vec::<String>::new());
+}
+
+#[test]
+fn a_long_exchange_collects_no_zombies() {
+    // Each of these ends at once as an orphan, so it comes to the inner host, our parent.
+    let stage = Stage::new(
+        r#"for i in 1 2 3 4 5 6 7 8 9 10; do (true & true) & done; wait
+           while [ "$(wc -w <"/proc/$PPID/task/$PPID/children")" -gt 1 ]; do :; done; ok"#,
+    );
+    let (ran, report) = stage.run(&["--deadline", "5s"]);
+    assert_eq!((ran.exit, &report["line"]), (Some(0), &"satyrn-engine: OK".into()), "{ran:?}");
+    assert_eq!(report["process"]["orphaned"], false);
 }
 
 #[test]

@@ -51,6 +51,15 @@ pub(super) fn has_others(leader: Pid) -> bool {
     children.into_iter().any(|child| child != leader && is_running(child))
 }
 
+/// Reaps the children that have ended, but for `leader`, whose id must stay taken.
+pub(super) fn reap_orphans(leader: Pid) {
+    for child in children().unwrap_or_default() {
+        if child != leader {
+            let _ = waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        }
+    }
+}
+
 /// The children of all threads of this process; `None` where `/proc` does not tell.
 fn children() -> Option<Vec<Pid>> {
     let mut children = Vec::new();

@@ -142,13 +142,27 @@ impl Child {
         self.reaped || !matches!(waitid(WaitId::Pid(self.pid), look), Ok(None))
     }
 
-    /// Until the engine's own process has exited.
+    /// Until the engine's own process has exited. Orphans that end meanwhile are reaped, so that
+    /// a long exchange collects no zombies.
     pub(in crate::host) fn exited(&self) -> impl Future<Output = ()> + use<'_> {
-        let changes = signal(SignalKind::child());
-        async move {
-            let Ok(mut changes) = changes else { return };
-            while !self.has_exited() {
-                changes.recv().await;
+        self.await_change(Self::has_exited)
+    }
+
+    /// Until nothing of the tree runs any more, as far as it is contained.
+    pub(in crate::host) fn gone(&self) -> impl Future<Output = ()> + use<'_> {
+        self.await_change(|child| {
+            child.has_exited() && !(child.contained && tree::has_others(child.pid))
+        })
+    }
+
+    /// Until something holds, asked again whenever a child changes. Every descendant is our child
+    /// when it ends, if its own parent has ended before.
+    async fn await_change(&self, holds: impl Fn(&Self) -> bool) {
+        let Ok(mut changes) = signal(SignalKind::child()) else { return };
+        while !holds(self) {
+            changes.recv().await;
+            if self.contained {
+                tree::reap_orphans(self.pid);
             }
         }
     }
