@@ -309,19 +309,53 @@ fn an_engine_that_stops_or_kills_the_host_gets_no_ok() {
 
 #[test]
 fn killed_at_any_moment_nothing_is_left_and_nothing_reads_as_ok() {
-    for step in 0..60 {
+    for step in 0..80 {
         let stage = Stage::new(r#""$0" deep 4"#);
         let mut host = stage.host(&[]).spawn().unwrap();
-        let moment = Instant::now() + Duration::from_micros(100 * step);
+        let moment = Instant::now() + Duration::from_micros(100 * (step / 2));
         while Instant::now() < moment {
             std::hint::spin_loop();
         }
-        kill_process(pid(&host), Signal::KILL).unwrap();
-        host.wait().unwrap();
+        // Every other time it is the inner host.
+        let guard = step % 2 == 0;
+        kill_process(if guard { pid(&host) } else { inner(&host) }, Signal::KILL).unwrap();
+        let status = host.wait().unwrap();
         await_until("nothing runs", || stage.running().is_empty());
         let mut said = String::new();
         host.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-        assert_eq!(said, "");
+        if guard {
+            assert_eq!(said, "");
+        } else {
+            assert_eq!(status.code(), Some(1), "{said}");
+            assert!(said.contains("HOST_FAILED"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn an_engine_that_finishes_while_the_host_is_frozen_past_the_deadline_counts() {
+    for finishes in [true, false] {
+        let go = r#"ready; while ! [ -e "$(dirname "$0")/go" ]; do :; done; ok"#;
+        let stage = Stage::new(go);
+        let began = Instant::now();
+        let host = stage.host(&["--deadline", "500ms"]).spawn().unwrap();
+        stage.await_ready();
+        let inner = inner(&host);
+        for process in [pid(&host), inner] {
+            kill_process(process, Signal::STOP).unwrap();
+        }
+        if finishes {
+            std::fs::write(stage.dir.path().join("go"), "").unwrap();
+        }
+        await_until("the deadline is long past", || began.elapsed() > Duration::from_secs(2));
+        for process in [pid(&host), inner] {
+            kill_process(process, Signal::CONT).unwrap();
+        }
+        let (ran, report) = finish(host);
+        let expected = if finishes { (0, "OK") } else { (124, "ENGINE_TIMEOUT") };
+        let seen = (ran.exit.unwrap(), report["code"].as_str().unwrap());
+        assert_eq!(seen, expected, "{report}");
+        assert_eq!(stage.running(), Vec::<String>::new());
     }
 }
 

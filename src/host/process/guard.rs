@@ -38,6 +38,13 @@ const ROLE: &str = "__host";
 /// for the engine to end by itself, and at most 500 ms to sweep.
 const OVERTIME: Duration = Duration::from_millis(750);
 
+/// How long an inner host may take to say when its deadline is.
+const UNANNOUNCED: Duration = Duration::from_secs(30);
+
+/// A wait that took this much longer than it should: both processes were frozen or starved, and
+/// the inner host is given its time again to look at what happened meanwhile.
+const FROZEN: Duration = Duration::from_millis(100);
+
 /// How long the guard itself may sweep after an inner host that died.
 const SWEEP: Duration = Duration::from_millis(200);
 
@@ -212,25 +219,29 @@ impl Inner {
         began: Duration,
     ) -> bool {
         let (mut pending, mut noticed) = (Vec::new(), false);
+        let mut thawed = Duration::ZERO;
         loop {
             self.hand_on(&mut pending);
             if self.has_exited() {
                 while self.stdout.is_some() && self.read(Duration::ZERO) {}
                 return true;
             }
-            let now = now();
-            let (deadline, shown) = match &self.announced {
-                Some(told) => (told.deadline, told.shown.as_str()),
-                None => (began + Duration::from_secs(30), ""),
+            let announced = self.announced.as_ref();
+            let deadline = announced.map_or(began + UNANNOUNCED, |told| told.deadline);
+            let last = deadline.max(thawed) + OVERTIME;
+            let next = match announced {
+                Some(told) if !noticed && now() >= began + NOTICE => {
+                    noticed = true;
+                    notice(&told.shown);
+                    last
+                }
+                Some(_) if !noticed => last.min(began + NOTICE),
+                _ => last,
             };
-            if now >= deadline + OVERTIME {
+            let asked = now();
+            if asked >= last {
                 return false;
             }
-            if !noticed && now >= began + NOTICE && !shown.is_empty() {
-                noticed = true;
-                notice(shown);
-            }
-            let next = if noticed { deadline + OVERTIME } else { began + NOTICE };
             let stdin = std::io::stdin();
             let mut fds = vec![PollFd::new(wake, PollFlags::IN)];
             let out = self.stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN));
@@ -239,8 +250,12 @@ impl Inner {
                 fds.push(PollFd::new(&stdin, PollFlags::IN));
             }
             // An interrupted or failed poll is no event; the loop looks at everything again.
-            let left = next.min(deadline + OVERTIME).saturating_sub(now);
-            if poll(&mut fds, Some(&timespec(left))).is_err() {
+            let left = next.saturating_sub(asked);
+            let polled = poll(&mut fds, Some(&timespec(left)));
+            if now() > next + FROZEN {
+                thawed = now();
+            }
+            if polled.is_err() {
                 continue;
             }
             let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
