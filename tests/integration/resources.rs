@@ -2,6 +2,7 @@
 
 use crate::common::{Ran, fixtures, host, run, script};
 use rustix::fs::OFlags;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -255,4 +256,35 @@ fn a_working_directory_that_is_gone_is_named() {
     let Ran { exit, stdout, .. } = run(&mut after(&prepare, &[]));
     assert_eq!(exit, Some(69));
     assert!(stdout.contains("the working directory is gone"), "{stdout}");
+}
+
+#[test]
+fn only_a_person_at_a_terminal_is_told_to_wait() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine =
+        script(dir.path(), "engine", "#!/bin/sh\nwhile :; do read x <>\"$0.hold\"; done\n");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    let hold = dir.path().join("engine.hold");
+    rustix::fs::mknodat(rustix::fs::CWD, &hold, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let implement = |stderr: Stdio| {
+        let mut command = host();
+        command.args(["implement", "--deadline", "2200ms", "--engine"]).arg(&engine).arg(good());
+        let output = command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+        output.wait_with_output().unwrap()
+    };
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let screen = std::fs::OpenOptions::new().read(true).write(true).open(name).unwrap();
+    let output = implement(screen.into());
+    assert_eq!(output.status.code(), Some(124));
+    assert!(output.stdout.starts_with(b"satyrn-engine: ENGINE_TIMEOUT: "));
+    let mut seen = [0; 200];
+    let read = rustix::io::read(&terminal, &mut seen).unwrap();
+    let notice = "satyrn-host: waiting for the engine; the deadline is 2.2s\r\n";
+    assert_eq!(String::from_utf8_lossy(&seen[..read]), notice);
+
+    let output = implement(Stdio::piped());
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(124), 0));
 }
