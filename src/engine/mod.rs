@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod contract;
 mod file;
+pub mod yaml;
 
 use std::io::{Read, Write};
 use std::path::Path;

@@ -53,3 +53,21 @@ pub(crate) fn script(dir: &Path, name: &str, text: &str) -> PathBuf {
     std::fs::rename(&fresh, &path).unwrap();
     path
 }
+
+/// Base64 with padding, as the fixtures have it.
+pub(crate) fn base64(text: &str) -> Vec<u8> {
+    let value = |c: u8| match c {
+        b'A'..=b'Z' => c - b'A',
+        b'a'..=b'z' => c - b'a' + 26,
+        b'0'..=b'9' => c - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let mut bytes = Vec::new();
+    for chunk in text.trim_end_matches('=').as_bytes().chunks(4) {
+        let bits = chunk.iter().fold(0_u32, |bits, c| bits << 6 | u32::from(value(*c)));
+        let bits = bits << (6 * (4 - chunk.len()));
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..chunk.len()]);
+    }
+    bytes
+}

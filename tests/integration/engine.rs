@@ -1,6 +1,6 @@
 //! `satyrn-engine` as a program: every protocol case, and the command line.
 
-use crate::common::{Ran, fixtures, program, run};
+use crate::common::{Ran, base64, fixtures, program, run};
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
@@ -47,25 +47,7 @@ fn request(case: &Value) -> Vec<u8> {
         let text = std::fs::read_to_string(fixtures().join("protocol").join(file)).unwrap();
         return fill(&text).into_bytes();
     }
-    decode(request["base64"].as_str().unwrap())
-}
-
-/// Base64 with padding, as the fixtures have it.
-fn decode(text: &str) -> Vec<u8> {
-    let value = |c: u8| match c {
-        b'A'..=b'Z' => c - b'A',
-        b'a'..=b'z' => c - b'a' + 26,
-        b'0'..=b'9' => c - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let mut bytes = Vec::new();
-    for chunk in text.trim_end_matches('=').as_bytes().chunks(4) {
-        let bits = chunk.iter().fold(0_u32, |bits, c| bits << 6 | u32::from(value(*c)));
-        let bits = bits << (6 * (4 - chunk.len()));
-        bytes.extend_from_slice(&bits.to_be_bytes()[1..chunk.len()]);
-    }
-    bytes
+    base64(request["base64"].as_str().unwrap())
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod architecture;
 mod common;
 #[cfg(target_os = "linux")]
 mod containment;
+mod contract_parity;
 mod engine;
 #[cfg(unix)]
 mod implement;

@@ -1,0 +1,168 @@
+//! What an untagged plain scalar is: the types of yaml.org/type as the reference resolves them.
+
+use super::Tag;
+
+/// One type, the characters its scalars can start with (which only saves time), and their pattern.
+struct Row(Tag, &'static str, &'static str);
+
+/// A scalar has the tag of the first row whose pattern is the whole of it, and is a string if none is.
+///
+/// The patterns are those of the YAML 1.1 type repository as observed of the reference, which
+/// differs: `y` and `n` are strings, a float's exponent needs a sign and its mantissa a dot, a float
+/// without digits before the dot takes no sign.
+/// Notation: `[a-z]` one of these, `(a|b)` alternatives, and `?`, `*`, `+` behind either or behind
+/// a single character. A step takes as much as it can and never gives back.
+const ROWS: &[Row] = &[
+    Row(Tag::Null, "~nN", "(~|null|Null|NULL)"),
+    Row(Tag::Bool, "yYnN", "(yes|Yes|YES|no|No|NO)"),
+    Row(Tag::Bool, "tTfF", "(true|True|TRUE|false|False|FALSE)"),
+    Row(Tag::Bool, "oO", "(on|On|ON|off|Off|OFF)"),
+    Row(Tag::Int, "-+0", "[-+]?0b[01_]+"),
+    Row(Tag::Int, "-+0", "[-+]?0x[0-9a-fA-F_]+"),
+    Row(Tag::Int, "-+0", "[-+]?0[0-7_]*"),
+    Row(Tag::Int, "-+123456789", "[-+]?[1-9][0-9_]*"),
+    Row(Tag::Int, "-+123456789", "[-+]?[1-9][0-9_]*(:([0-5][0-9]|[0-9]))+"),
+    Row(Tag::Float, "-+0123456789", "[-+]?[0-9][0-9_]*[.][0-9_]*([eE][-+][0-9]+)?"),
+    Row(Tag::Float, ".", "[.][0-9][0-9_]*([eE][-+][0-9]+)?"),
+    Row(Tag::Float, "-+0123456789", "[-+]?[0-9][0-9_]*(:([0-5][0-9]|[0-9]))+[.][0-9_]*"),
+    Row(Tag::Float, "-+.", "[-+]?[.](inf|Inf|INF)"),
+    Row(Tag::Float, ".", "[.](nan|NaN|NAN)"),
+    Row(Tag::Timestamp, "0123456789", "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"),
+    Row(Tag::Timestamp, "0123456789", TIMESTAMP),
+    Row(Tag::Merge, "<", "<<"),
+    Row(Tag::Value, "=", "="),
+    // yaml.org/type/yaml, which has no constructor; only a quoted scalar behind `!` can be this.
+    Row(Tag::Unknown, "!&*", "[!&*]"),
+];
+
+/// A date with a time (yaml.org/type/timestamp).
+pub(super) const TIMESTAMP: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]?-[0-9][0-9]?([Tt]|[ \t]+)\
+    [0-9][0-9]?:[0-9][0-9]:[0-9][0-9]([.][0-9]*)?([ \t]*(Z|[-+][0-9][0-9]?(:[0-9][0-9])?))?";
+
+/// The tag of an untagged plain scalar. An empty one is null.
+pub(super) fn plain(value: &str) -> Tag {
+    let Some(first) = value.bytes().next() else {
+        return Tag::Null;
+    };
+    let is = |row: &&Row| row.1.as_bytes().contains(&first) && matches(row.2, value);
+    ROWS.iter().find(is).map_or(Tag::Str, |row| row.0)
+}
+
+/// Is `value` as a whole what `pattern` describes?
+pub(super) fn matches(pattern: &str, value: &str) -> bool {
+    run(pattern.as_bytes(), value.as_bytes()) == Some(value.len())
+}
+
+/// How much of the start of `value` the pattern takes; `None` where it does not match.
+fn run(mut pattern: &[u8], value: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while !pattern.is_empty() {
+        let (step, rest) = pattern.split_at(step_length(pattern));
+        let (repeat, rest) = match rest.split_first() {
+            Some((c @ (b'?' | b'*' | b'+'), rest)) => (Some(*c), rest),
+            _ => (None, rest),
+        };
+        pattern = rest;
+        let mut times = 0;
+        while (times == 0 || matches!(repeat, Some(b'*' | b'+')))
+            && let Some(length) = once(step, value.get(at..)?)
+        {
+            at += length;
+            times += 1;
+        }
+        if times == 0 && !matches!(repeat, Some(b'?' | b'*')) {
+            return None;
+        }
+    }
+    Some(at)
+}
+
+/// One step of a pattern, once. Steps that repeat are never empty.
+fn once(step: &[u8], value: &[u8]) -> Option<usize> {
+    match step {
+        [b'(', inner @ .., b')'] => alternatives(inner).find_map(|pattern| run(pattern, value)),
+        [b'[', class @ .., b']'] => value.first().filter(|c| in_class(class, **c)).map(|_| 1),
+        [c] => value.first().filter(|v| *v == c).map(|_| 1),
+        _ => None,
+    }
+}
+
+fn step_length(pattern: &[u8]) -> usize {
+    let mut depth = 0_usize;
+    for (at, c) in pattern.iter().enumerate() {
+        depth = match c {
+            b'(' | b'[' => depth + 1,
+            b')' | b']' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        if depth == 0 {
+            return at + 1;
+        }
+    }
+    pattern.len()
+}
+
+fn alternatives(inner: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut depth = 0_usize;
+    inner.split(move |c| {
+        match c {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        *c == b'|' && depth == 0
+    })
+}
+
+fn in_class(class: &[u8], c: u8) -> bool {
+    match class {
+        [low, b'-', high, rest @ ..] => (*low..=*high).contains(&c) || in_class(rest, c),
+        [first, rest @ ..] => *first == c || in_class(rest, c),
+        [] => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_scalars_have_the_types_observed_of_the_reference() {
+        let table: &[(Tag, &[&str])] = &[
+            (Tag::Null, &["", "~", "null", "Null", "NULL"]),
+            (Tag::Bool, &["yes", "No", "ON", "off", "true", "False", "TRUE"]),
+            (
+                Tag::Int,
+                &["0", "-0", "+12", "1_000", "1_", "017", "0_7", "0b1_0", "0x_", "0xfF", "-0x1"],
+            ),
+            (Tag::Int, &["1:30", "12:30:45", "-1:0", "190:20:30"]),
+            (Tag::Float, &["1.", "1.5", "-1_0.5", "08.5", "1.0e+3", "1.e-3", ".5", ".5e+1"]),
+            (Tag::Float, &["1:30.5", "0:1.", ".inf", "-.INF", "+.Inf", ".nan", ".NaN"]),
+            (
+                Tag::Timestamp,
+                &["2026-08-16", "2026-99-99", "2026-8-1 1:02:03", "2026-08-16T10:00:00Z"],
+            ),
+            (Tag::Timestamp, &["2026-08-16\t10:00:00.5 +1", "2026-08-16t10:00:00-05:30"]),
+            (Tag::Merge, &["<<"]),
+            (Tag::Value, &["="]),
+            (Tag::Unknown, &["!", "&", "*"]),
+            (
+                Tag::Str,
+                &["y", "N", "yES", "nULL", "~~", "tRue", "_1", "08", "0o7", "0b2", "0xg", "1,0"],
+            ),
+            (
+                Tag::Str,
+                &["1:60", "0:30", "1e3", "1.0e3", "+.5", "-.5", ".", "-.nan", "inf", "1.5x"],
+            ),
+            (
+                Tag::Str,
+                &["2026-8-1", "2026-08", "2026-08-16T10:00", "2026-08-16T10:00:00z", "<<<", "=="],
+            ),
+        ];
+        for (tag, values) in table {
+            for value in *values {
+                assert_eq!(plain(value), *tag, "{value:?}");
+            }
+        }
+    }
+}
