@@ -5,10 +5,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 
 use crate::line::line;
-use crate::protocol::Code;
+use crate::protocol::{Code, Response};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -36,16 +37,35 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Judge one contract: silent and 0, or one line on stderr and the refusal's exit code
-    Check {
-        /// The repository the contract speaks of
-        #[arg(long, value_name = "REPO")]
-        repo: PathBuf,
-        /// The contract file
-        contract: PathBuf,
-    },
+    /// Judge contracts: silent and 0, or one line on stderr for each refusal and its exit code
+    #[command(after_help = AFTER_HELP)]
+    Check(Check),
     /// Serve one JSON request on stdin with one JSON response on stdout, then exit
     Protocol,
+}
+
+#[derive(Args)]
+struct Check {
+    /// The repository the contracts speak of
+    #[arg(long, value_name = "REPO")]
+    repo: PathBuf,
+    /// Lines on stderr for refusals, or one JSON object a contract on stdout
+    #[arg(long, value_name = "FORMAT", default_value = "line", value_enum)]
+    format: Format,
+    /// Print warnings on stderr too
+    #[arg(short, long)]
+    verbose: bool,
+    /// The contract files, or - for stdin; of several, the highest exit code is returned
+    #[arg(value_name = "CONTRACT", required = true)]
+    contracts: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One line for each refusal.
+    Line,
+    /// One JSON object a contract, a line each.
+    Json,
 }
 
 /// Runs `satyrn-engine` with the process's own arguments.
@@ -57,23 +77,63 @@ pub fn main() -> ExitCode {
     }
     match Cli::try_parse_from(args) {
         Ok(Cli { command: Command::Protocol }) => protocol(),
-        Ok(Cli { command: Command::Check { repo, contract } }) => {
-            match super::check(&repo, &contract) {
-                Ok(_) => ExitCode::SUCCESS,
-                Err(refusal) => {
-                    let line = line(refusal.code().name(), &refusal.to_string());
-                    // A closed stderr changes no verdict.
-                    let _ = writeln!(std::io::stderr(), "{line}");
-                    ExitCode::from(refusal.code().exit())
-                }
-            }
-        }
+        Ok(Cli { command: Command::Check(options) }) => check(&options),
         Err(error) => {
             // Help and version go to stdout with 0, everything else to stderr with 2.
             let _ = error.print();
             ExitCode::from(if error.use_stderr() { Code::Usage.exit() } else { 0 })
         }
     }
+}
+
+/// Judges each contract and returns the highest exit code. A closed stream changes no verdict.
+fn check(options: &Check) -> ExitCode {
+    let mut worst = 0;
+    for path in &options.contracts {
+        let verdict = if path.as_os_str() == "-" {
+            super::check_stream(&options.repo, std::io::stdin().lock())
+        } else {
+            super::check(&options.repo, path)
+        };
+        let response = super::respond(verdict);
+        worst = worst.max(Code::from_name(&response.code).map_or(1, Code::exit));
+        let path = path.to_string_lossy();
+        if options.format == Format::Json {
+            let _ = writeln!(std::io::stdout(), "{}", json(&path, &response));
+            continue;
+        }
+        // Of several contracts, each line says which one it speaks of.
+        let of = if options.contracts.len() > 1 && !response.message.contains(&*path) {
+            format!("{path}: ")
+        } else {
+            String::new()
+        };
+        if !response.ok {
+            let line = line(&response.code, &format!("{of}{}", response.message));
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+        for warning in response.warnings.iter().filter(|_| options.verbose) {
+            let line = line("WARNING", &format!("{path}: {warning}"));
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+    }
+    ExitCode::from(worst)
+}
+
+/// One contract's verdict: the members of a response, and which contract it is.
+fn json(path: &str, response: &Response) -> String {
+    #[derive(Serialize)]
+    struct Verdict<'a> {
+        contract: &'a str,
+        ok: bool,
+        code: &'a str,
+        message: &'a str,
+        warnings: &'a [String],
+    }
+    let Response { ok, code, message, warnings } = response;
+    let verdict = Verdict { contract: path, ok: *ok, code, message, warnings };
+    // A plain struct of strings always serialises.
+    serde_json::to_string(&verdict).unwrap_or_default()
 }
 
 /// Serves the protocol on the process's own streams. Whatever fails ends with exit code 1, and

@@ -21,8 +21,16 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     regular(&path.metadata().map_err(say)?)?;
     let file = open(path).map_err(say)?;
     regular(&file.metadata().map_err(say)?)?;
+    text(file)
+}
+
+/// The text of at most 1 MiB of UTF-8 that a stream holds up to its end.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn text(stream: impl Read) -> Result<String, String> {
     let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(say)?;
+    stream.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(format!("larger than {MAX_BYTES} bytes"));
     }

@@ -55,10 +55,20 @@ impl Refusal {
 /// # Errors
 /// The refusal.
 pub fn check(repo: &Path, contract: &Path) -> Result<Contract, Refusal> {
-    let path = contract.to_string_lossy();
-    let text = file::read(contract)
-        .map_err(|why| Refusal::ContractUnreadable { path: path.to_string(), why })?;
-    let contract = contract::parse(&path, &text).map_err(|fault| match fault {
+    judge(repo, &contract.to_string_lossy(), file::read(contract))
+}
+
+/// Judges a contract that a stream holds, in the same order; messages call it `-`.
+///
+/// # Errors
+/// The refusal.
+pub fn check_stream(repo: &Path, contract: impl Read) -> Result<Contract, Refusal> {
+    judge(repo, "-", file::text(contract))
+}
+
+fn judge(repo: &Path, path: &str, text: Result<String, String>) -> Result<Contract, Refusal> {
+    let text = text.map_err(|why| Refusal::ContractUnreadable { path: path.to_owned(), why })?;
+    let contract = contract::parse(path, &text).map_err(|fault| match fault {
         Fault::InvalidYaml(what) => Refusal::ContractInvalidYaml(what),
         Fault::MissingField(what) => Refusal::ContractMissingField(what),
     })?;
@@ -68,16 +78,23 @@ pub fn check(repo: &Path, contract: &Path) -> Result<Contract, Refusal> {
     Ok(contract)
 }
 
-/// Answers the bytes of one request: the response, and the code that the exit status mirrors.
+/// A verdict as a response.
 #[must_use]
-pub fn answer(request: &[u8]) -> (Response, Code) {
-    let verdict = Request::parse(request)
-        .map_err(Refusal::InvalidRequest)
-        .and_then(|request| check(Path::new(&request.repo), Path::new(&request.contract)));
+pub fn respond(verdict: Result<Contract, Refusal>) -> Response {
     match verdict {
-        Ok(contract) => (Response::accepted(contract.warnings), Code::Ok),
-        Err(refusal) => (Response::refused(refusal.code(), refusal.to_string()), refusal.code()),
+        Ok(contract) => Response::accepted(contract.warnings),
+        Err(refusal) => Response::refused(refusal.code(), refusal.to_string()),
     }
+}
+
+/// Answers the bytes of one request.
+#[must_use]
+pub fn answer(request: &[u8]) -> Response {
+    let request = Request::parse(request).map_err(Refusal::InvalidRequest);
+    respond(
+        request
+            .and_then(|Request { repo, contract }| check(Path::new(&repo), Path::new(&contract))),
+    )
 }
 
 /// Serves the protocol once: reads `input` to its end, writes one response, and returns the exit
@@ -93,10 +110,10 @@ pub fn serve(mut input: impl Read, mut output: impl Write) -> std::io::Result<u8
     if input.by_ref().take(limit).read_to_end(&mut request)? as u64 == limit {
         std::io::copy(&mut input, &mut std::io::sink())?;
     }
-    let (response, code) = answer(&request);
+    let response = answer(&request);
     output.write_all(&response.encode())?;
     output.flush()?;
-    Ok(code.exit())
+    Ok(Code::from_name(&response.code).map_or(1, Code::exit))
 }
 
 #[cfg(test)]

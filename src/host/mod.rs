@@ -23,6 +23,8 @@ use process::Role;
 use refusal::Refusal;
 use verdict::{Outcome, Terms, judge, refused};
 
+use crate::line;
+
 /// Runs `satyrn-host` with the process's own arguments and returns its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -85,7 +87,11 @@ fn implement(options: &Implement, guarded: bool, name: Option<&OsString>) -> u8 
         uv: matches!(plan.engine, engines::Engine::Checkout(_)),
     };
     tracing::debug!(?seen, "observation");
-    say(&judge(terms, &seen), json, Some((&plan, &seen)))
+    let outcome = judge(terms, &seen);
+    for warning in &outcome.warnings {
+        tracing::warn!("{}", line::escape(warning));
+    }
+    say(&outcome, json, Some((&plan, &seen)))
 }
 
 /// The environment, the working directory and the executable, read once.

@@ -116,12 +116,58 @@ fn check_is_silent_on_success_and_says_one_line_otherwise() {
 }
 
 #[test]
+fn many_contracts_in_one_call() {
+    let contracts = fixtures().join("contracts");
+    let check = |words: &[&str]| {
+        run(engine().current_dir(&contracts).args(["check", "--repo", "."]).args(words))
+    };
+    let ran = check(&["good.yaml", "good.yaml"]);
+    assert_eq!((ran.exit, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""));
+    let ran = check(&["no-fields.yaml", "good.yaml", "missing.yaml", "list.yaml"]);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (Some(5), ""));
+    let lines: Vec<_> = ran.stderr.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", ran.stderr);
+    let first =
+        "satyrn-engine: CONTRACT_MISSING_FIELD: no-fields.yaml: missing required field 'id'";
+    assert!(lines[0].starts_with(first), "{}", lines[0]);
+    let second = "satyrn-engine: CONTRACT_UNREADABLE: cannot read contract missing.yaml: ";
+    assert!(lines[1].starts_with(second), "{}", lines[1]);
+
+    let ran = check(&["--format", "json", "good.yaml", "list.yaml"]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (Some(5), ""));
+    let rows: Vec<Value> =
+        ran.stdout.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    assert_eq!((&rows[0]["contract"], &rows[0]["ok"]), (&"good.yaml".into(), &true.into()));
+    assert_eq!((&rows[1]["code"], rows.len()), (&"CONTRACT_MISSING_FIELD".into(), 2));
+}
+
+#[test]
+fn a_contract_on_stdin_and_its_warnings() {
+    let check = |words: &[&str], text: &[u8]| {
+        send(engine().args(["check", "--repo", "."]).args(words), text)
+    };
+    let cut = b"id: a\ntask: fix #12\n";
+    let ran = check(&["-"], cut);
+    assert_eq!((ran.exit, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""));
+    let ran = check(&["-v", "-"], cut);
+    assert_eq!((ran.exit, ran.stderr.lines().count()), (Some(0), 1));
+    assert!(ran.stderr.contains("'#12' is read as a comment"), "{}", ran.stderr);
+    let ran = check(&["--format=json", "-"], cut);
+    let row: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&row["contract"], row["warnings"].as_array().unwrap().len()), (&"-".into(), 1));
+    let ran = check(&["-"], b"id: a\n");
+    assert_eq!(ran.exit, Some(5));
+    let ran = check(&["-"], &vec![b'#'; (1 << 20) + 1]);
+    assert_eq!(ran.exit, Some(3));
+    assert!(ran.stderr.contains("cannot read contract -: larger than"), "{}", ran.stderr);
+}
+
+#[test]
 fn the_command_line() {
     for (words, exit) in [
         (&[][..], 2),
         (&["check"], 2),
         (&["check", "--repo", "."], 2),
-        (&["check", "--repo", ".", "a", "b"], 2),
         (&["protocol", "extra"], 2),
         (&["nope"], 2),
         (&["--help"], 0),
