@@ -4,6 +4,8 @@
 #![expect(clippy::print_stderr, reason = "a test says what it could not try")]
 
 mod architecture;
+#[cfg(unix)]
+mod bounds;
 mod common;
 #[cfg(target_os = "linux")]
 mod containment;
