@@ -35,7 +35,7 @@ export function judge({ code, signal, stdout, stderr, problem }: HostEnd): Verdi
 
 /** A line of this extension's own. What it quotes cannot break the line or move the cursor. */
 export function refusal(code: string, detail: string, exit: number): Verdict {
-	return { line: `satyrn-engine: ${code}: ${visible(detail)}`, exit };
+	return { line: `satyrn-engine: ${code}: ${visible(detail).slice(0, 4_000)}`, exit };
 }
 
 export function visible(text: string): string {
