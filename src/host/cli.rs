@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use super::drill::cli as drills;
 use super::env::Wish;
 
 /// The longest deadline.
@@ -35,6 +36,7 @@ Exit codes:
 Environment (a flag beats it):
   SATYRN_ENGINE       as --engine
   SATYRN_ENGINE_REPO  as --engine-repo
+  SATYRN_DRILL        as --drill
   SATYRN_DEADLINE     as --deadline
   SATYRN_LOG          what to log on stderr: error, warn, info, debug, trace, or TARGET=LEVEL,...";
 
@@ -43,6 +45,8 @@ Environment (a flag beats it):
 pub enum Invocation {
     /// Run one exchange.
     Implement(Box<Implement>),
+    /// Run drills.
+    Drill(drills::Drill),
     /// A mistake in an `implement` command: the line's detail, and a hint for stderr.
     Usage {
         /// One line.
@@ -76,6 +80,9 @@ enum Command {
     /// Have a contract judged by an engine and print one line
     #[command(before_help = EXAMPLES, after_help = TABLES)]
     Implement(Box<Implement>),
+    /// Run scripted engines that fail in known ways, and see that the host takes each as it must
+    #[command(before_help = drills::DRILL_EXAMPLES, after_help = drills::EXITS)]
+    Drill(drills::Drill),
     /// Serve the engine's protocol: one JSON request on stdin, one JSON response on stdout
     Protocol,
 }
@@ -90,11 +97,14 @@ pub struct Implement {
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
     /// Run `PROGRAM protocol` as the engine; a path, not a bare name
-    #[arg(long, value_name = "PROGRAM", conflicts_with = "engine_repo")]
+    #[arg(long, value_name = "PROGRAM", group = "chosen")]
     pub engine: Option<PathBuf>,
     /// Run `uv run --project DIR satyrn-engine protocol` as the engine
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", group = "chosen")]
     pub engine_repo: Option<PathBuf>,
+    /// Run a drill as the engine: one that fails as its script says
+    #[arg(long, value_name = "NAME|FILE", group = "chosen")]
+    pub drill: Option<PathBuf>,
     /// How long the whole exchange may take: 500ms, 30s, 2m; at most 24h [default: 30s]
     #[arg(long, value_name = "DUR", value_parser = parse_deadline)]
     pub deadline: Option<Duration>,
@@ -129,6 +139,7 @@ pub enum Format {
 pub fn parse(args: &[OsString]) -> Invocation {
     match Cli::try_parse_from(args) {
         Ok(Cli { command: Command::Implement(options) }) => Invocation::Implement(options),
+        Ok(Cli { command: Command::Drill(options) }) => Invocation::Drill(options),
         Ok(Cli { command: Command::Protocol }) => {
             // `protocol` alone is served before this point, so there is a mistake in how it is
             // reached; the help says how.
@@ -239,6 +250,8 @@ mod tests {
             (&["implement", "--nope", "a"], "unexpected argument '--nope'"),
             (&["implement", "--deadline", "0s", "a"], "more than zero"),
             (&["implement", "--engine", "/e", "--engine-repo", "/r", "a"], "cannot be used with"),
+            (&["implement", "--drill", "d", "--engine", "/e", "a"], "cannot be used with"),
+            (&["implement", "--engine-repo", "/r", "--drill", "d", "a"], "cannot be used with"),
             (&["implement", "--env", "A_TOKEN", "a"], "A_TOKEN=REASON"),
             (&["implement", "--format", "xml", "a"], "invalid value 'xml'"),
         ] {

@@ -2,8 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+use std::time::Duration;
 
 use super::cli::Implement;
+use super::drill::script::{self, Played, Start};
 use super::refusal::{Refusal, start_failed};
 
 /// The engine that was chosen, by whom.
@@ -15,6 +17,8 @@ pub enum Engine {
     Program(PathBuf),
     /// `uv run --project DIR satyrn-engine protocol`.
     Checkout(PathBuf),
+    /// A drill by its name or path: the host's own executable, which plays a script.
+    Drill(PathBuf),
 }
 
 /// A command that is ready to be started, without a shell.
@@ -22,13 +26,21 @@ pub enum Engine {
 pub struct Command {
     /// An absolute path.
     pub program: PathBuf,
+    /// Whether the program is the host's own executable.
+    pub own: bool,
     /// The arguments after it, verbatim.
     pub args: Vec<OsString>,
     /// The working directory.
     pub cwd: PathBuf,
 }
 
-const VARIABLES: [&str; 2] = ["SATYRN_ENGINE", "SATYRN_ENGINE_REPO"];
+type Variable = (&'static str, fn(PathBuf) -> Engine);
+
+const VARIABLES: [Variable; 3] = [
+    ("SATYRN_ENGINE", Engine::Program),
+    ("SATYRN_ENGINE_REPO", Engine::Checkout),
+    ("SATYRN_DRILL", Engine::Drill),
+];
 
 /// Chooses by flag, else by variable, else the embedded engine; and says which one decided.
 ///
@@ -44,14 +56,20 @@ pub fn choose(
     if let Some(dir) = &options.engine_repo {
         return Ok((Engine::Checkout(dir.clone()), "--engine-repo"));
     }
-    match VARIABLES.map(|name| var(name).map(PathBuf::from)) {
-        [Some(_), Some(_)] => Err(Refusal::Usage(format!(
+    if let Some(drill) = &options.drill {
+        return Ok((Engine::Drill(drill.clone()), "--drill"));
+    }
+    let set: Vec<_> = VARIABLES
+        .iter()
+        .filter_map(|(name, engine)| Some((engine(var(name)?.into()), *name)))
+        .collect();
+    match <[_; 1]>::try_from(set) {
+        Ok([chosen]) => Ok(chosen),
+        Err(none) if none.is_empty() => Ok((Engine::Embedded, "default")),
+        Err(several) => Err(Refusal::Usage(format!(
             "{} are both set; unset one, or choose with a flag",
-            VARIABLES.join(" and ")
+            several.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(" and ")
         ))),
-        [Some(program), None] => Ok((Engine::Program(program), VARIABLES[0])),
-        [None, Some(dir)] => Ok((Engine::Checkout(dir), VARIABLES[1])),
-        [None, None] => Ok((Engine::Embedded, "default")),
     }
 }
 
@@ -67,11 +85,10 @@ pub fn resolve(
     path: Option<&OsStr>,
 ) -> Result<Command, Refusal> {
     match engine {
-        Engine::Embedded => Ok(Command {
-            program: exe.to_owned(),
-            args: vec!["protocol".into()],
-            cwd: cwd.to_owned(),
-        }),
+        Engine::Embedded => Ok(own(cwd, exe, vec!["protocol".into()])),
+        Engine::Drill(drill) => {
+            Ok(own(cwd, exe, vec![script::ROLE.into(), drill.clone().into_os_string()]))
+        }
         Engine::Program(program) => {
             if program.as_os_str().is_empty() {
                 return Err(start_failed("empty-setting", format!("{origin} is empty")));
@@ -84,6 +101,7 @@ pub fn resolve(
             }
             Ok(Command {
                 program: absolute(cwd, program),
+                own: false,
                 args: vec!["protocol".into()],
                 cwd: cwd.to_owned(),
             })
@@ -107,9 +125,43 @@ pub fn resolve(
             })?;
             let mut args: Vec<OsString> = vec!["run".into(), "--project".into()];
             args.extend([dir.clone().into(), "satyrn-engine".into(), "protocol".into()]);
-            Ok(Command { program: uv, args, cwd: dir })
+            Ok(Command { program: uv, own: false, args, cwd: dir })
         }
     }
+}
+
+/// What a drill puts in the place of the engine: itself, or the program that it names.
+///
+/// # Errors
+/// `ENGINE_START_FAILED`: there is no such drill, or its file has a mistake.
+pub fn drilled(
+    drill: &Path,
+    origin: &str,
+    cwd: &Path,
+) -> Result<(Engine, Option<Duration>), Refusal> {
+    if drill.as_os_str().is_empty() {
+        return Err(start_failed("empty-setting", format!("{origin} is empty")));
+    }
+    let named = drill.to_string_lossy();
+    let named = if script::is_path(&named) {
+        absolute(cwd, drill).to_string_lossy().into_owned()
+    } else {
+        named.into_owned()
+    };
+    let script = script::load(&named).map_err(|fault| match fault {
+        script::Fault::Missing(why) => start_failed("no-drill", why),
+        script::Fault::Bad(why) => start_failed("bad-drill", why),
+    })?;
+    let engine = match script.engine {
+        Played::Steps(_) => Engine::Drill(named.into()),
+        Played::Start(Start::Program(program)) => Engine::Program(program),
+        Played::Start(Start::Checkout(dir)) => Engine::Checkout(dir),
+    };
+    Ok((engine, script.limits.deadline.map(|length| length.0)))
+}
+
+fn own(cwd: &Path, exe: &Path, args: Vec<OsString>) -> Command {
+    Command { program: exe.to_owned(), own: true, args, cwd: cwd.to_owned() }
 }
 
 /// Joins a path to the working directory, resolving nothing on disk.
@@ -172,6 +224,14 @@ mod tests {
             Ok((Engine::Checkout("/w".into()), "SATYRN_ENGINE_REPO"))
         );
         assert_eq!(chosen(&["--engine", "/f"], &both), Ok((program("/f"), "--engine")));
+        let drill = |named: &str| Engine::Drill(named.into());
+        let all = [&both[..], &[("SATYRN_DRILL", "d")]].concat();
+        assert_eq!(chosen(&[], &all[2..]), Ok((drill("d"), "SATYRN_DRILL")));
+        assert_eq!(chosen(&["--drill", "x"], &all), Ok((drill("x"), "--drill")));
+        for two in [&all[..2], &all[1..], &[all[0], all[2]]] {
+            let refusal = chosen(&[], two).unwrap_err().to_string();
+            assert!(two.iter().all(|(name, _)| refusal.contains(name)), "{refusal}");
+        }
         assert!(matches!(chosen(&[], &both), Err(Refusal::Usage(_))));
         assert_eq!(chosen(&[], &[("SATYRN_ENGINE", "")]), Ok((program(""), "SATYRN_ENGINE")));
     }

@@ -219,7 +219,8 @@ async fn cancelling_ends_it_and_names_who_asked_first() {
 #[should_panic(expected = "must not start a process")]
 async fn this_tier_cannot_start_a_process() {
     use crate::host::engines::{Command, Engine};
-    let command = Command { program: "/bin/true".into(), args: Vec::new(), cwd: "/".into() };
+    let command =
+        Command { program: "/bin/true".into(), own: false, args: Vec::new(), cwd: "/".into() };
     let plan = Plan {
         engine: Engine::Embedded,
         command,

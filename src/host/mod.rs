@@ -1,6 +1,7 @@
 //! The host: runs one engine and says what happened. See the crate's page for the flow.
 
 pub mod cli;
+pub mod drill;
 pub mod engines;
 pub mod env;
 pub mod exchange;
@@ -28,7 +29,11 @@ use crate::line;
 /// Runs `satyrn-host` with the process's own arguments and returns its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
-    let (args, guarded) = match process::dispatch(std::env::args_os().collect()) {
+    let args: Vec<_> = std::env::args_os().collect();
+    if let Some(exit) = drill::engine::dispatch(&args) {
+        return exit;
+    }
+    let (args, guarded) = match process::dispatch(args) {
         Role::Done(exit) => return exit,
         Role::Host { args, guarded } => (args, guarded),
     };
@@ -38,6 +43,7 @@ pub fn main() -> ExitCode {
     }
     let exit = match cli::parse(&args) {
         Invocation::Implement(options) => implement(&options, guarded, args.first()),
+        Invocation::Drill(options) => tell(drill::drill(&options, &surroundings(args.first()))),
         Invocation::Usage { detail, hint } => {
             complain(hint.trim_end());
             say(&refused(&Refusal::Usage(detail)), cli::wants_json(&args), None)
@@ -52,6 +58,20 @@ pub fn main() -> ExitCode {
         }
     };
     ExitCode::from(exit)
+}
+
+/// Prints what a command has to say and returns its exit code.
+fn tell(said: drill::Said) -> u8 {
+    match said {
+        Ok((text, exit)) => {
+            print(&text);
+            exit
+        }
+        Err(why) => {
+            complain(&format!("error: {why}"));
+            2
+        }
+    }
 }
 
 /// One exchange, from the options to the printed line.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::cli::{Implement, parse_deadline, utf8};
-use super::engines::{Command, Engine, absolute, choose, resolve};
+use super::engines::{Command, Engine, absolute, choose, drilled, resolve};
 use super::env::{Environment, Policy, Wish, select};
 use super::refusal::{Refusal, start_failed};
 use crate::protocol::{MAX_BYTES, Request};
@@ -86,10 +86,12 @@ pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal>
     let repo = options.repo.clone().unwrap_or_else(|| ".".into());
     let repo = utf8("--repo", repo.as_os_str()).map_err(Refusal::Usage)?;
     let deadline = match (options.deadline, around.var("SATYRN_DEADLINE")) {
-        (Some(deadline), _) => deadline,
-        (None, None) => Limits::default().deadline,
-        (None, Some(text)) => parse_deadline(&text.to_string_lossy())
-            .map_err(|why| Refusal::Usage(format!("SATYRN_DEADLINE {why}")))?,
+        (Some(deadline), _) => Some(deadline),
+        (None, None) => None,
+        (None, Some(text)) => Some(
+            parse_deadline(&text.to_string_lossy())
+                .map_err(|why| Refusal::Usage(format!("SATYRN_DEADLINE {why}")))?,
+        ),
     };
     let (engine, origin) = choose(options, &|name| around.var(name))?;
     let cwd = around.cwd.as_ref().map_err(|why| {
@@ -103,6 +105,11 @@ pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal>
     let exe = around.exe.as_ref().map_err(|why| {
         start_failed("no-executable", format!("the host cannot find its own executable: {why}"))
     })?;
+    let (engine, own_deadline) = match engine {
+        Engine::Drill(drill) => drilled(&drill, origin, cwd)?,
+        other => (other, None),
+    };
+    let deadline = deadline.or(own_deadline).unwrap_or(Limits::default().deadline);
     let path = around.var("PATH");
     let command = resolve(&engine, origin, cwd, exe, path.as_deref())?;
     let policy = Policy {

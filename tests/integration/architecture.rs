@@ -8,7 +8,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("satyrn::host", &["src/bin/"]),
     ("crate::engine", &["src/engine/", "src/bin/"]),
     ("tokio::", &["src/host/process/", "src/host/exchange", "src/host/mod.rs"]),
-    ("clap::", &["src/host/cli.rs", "src/engine/cli.rs"]),
+    ("clap::", &["src/host/cli.rs", "src/host/drill/cli.rs", "src/engine/cli.rs"]),
     ("Command::new(", &["src/host/process/"]),
     ("std::process::exit", &[]),
     ("unsafe {", &[]),

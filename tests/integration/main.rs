@@ -10,6 +10,8 @@ mod common;
 #[cfg(target_os = "linux")]
 mod containment;
 mod contract_parity;
+#[cfg(unix)]
+mod drill;
 mod engine;
 #[cfg(unix)]
 mod implement;

@@ -5,6 +5,10 @@
 #[cfg(unix)]
 mod guard;
 #[cfg(unix)]
+pub(super) mod hosts;
+#[cfg(unix)]
+pub(super) mod scripted;
+#[cfg(unix)]
 pub(super) mod signals;
 #[cfg(unix)]
 mod stub;
@@ -31,6 +35,13 @@ pub(super) struct Remains {
     pub(super) orphaned: Option<bool>,
     /// Descendants that could not be killed in time, where that is known.
     pub(super) survivors: Option<u32>,
+}
+
+/// A command that starts this executable again.
+pub(super) fn own() -> std::process::Command {
+    tripwire();
+    #[expect(clippy::disallowed_methods, reason = "drills start hosts and descendants with it")]
+    std::process::Command::new(own_executable(std::env::args_os().next().as_ref()))
 }
 
 /// In the process-free test tier, any start is a mistake of the test.

@@ -19,6 +19,11 @@ pub(super) fn name(number: i32) -> String {
         .map_or_else(|| format!("signal {number}"), str::to_owned)
 }
 
+/// The number of a signal on this system; the inverse of [`name`].
+pub(super) fn number(of: &str) -> Option<i32> {
+    (1..32).find(|number| name(*number) == of)
+}
+
 /// Unblocks every signal: a mask is inherited through fork and exec, and with SIGCHLD blocked no
 /// end of a process would ever be noticed.
 pub(super) fn unblock() {
@@ -52,6 +57,7 @@ mod tests {
     #[test]
     fn names() {
         assert_eq!(name(9), "SIGKILL");
+        assert_eq!((number("SIGKILL"), number("KILL")), (Some(9), None));
         assert_eq!(name(40), "signal 40");
     }
 }

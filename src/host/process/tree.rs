@@ -72,7 +72,7 @@ fn children() -> Option<Vec<Pid>> {
 }
 
 /// A process that has ended and waits to be reaped does not run.
-fn is_running(pid: Pid) -> bool {
+pub(super) fn is_running(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     // The name, in parentheses, may hold anything; the state is the first word after it.
     stat.is_ok_and(|stat| {

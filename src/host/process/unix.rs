@@ -18,7 +18,6 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::stub::{self, Stage, Start};
 use super::{Remains, signals, tree};
-use crate::host::engines::Engine;
 use crate::host::exchange::Streams;
 use crate::host::observation::{Ended, StartFault};
 use crate::host::plan::Plan;
@@ -57,8 +56,7 @@ pub(in crate::host) fn spawn(plan: &Plan) -> Result<(Child, ChildStreams), Start
         tracing::warn!(why, "descendants that leave the group are not contained");
     }
     let contained = adopted.is_ok();
-    let embedded = matches!(plan.engine, Engine::Embedded);
-    let program = if embedded && contained { Path::new(SELF) } else { &command.program };
+    let program = if command.own && contained { Path::new(SELF) } else { &command.program };
     let mut write = None;
     let mut read = None;
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts an engine")]
