@@ -72,6 +72,10 @@ pub async fn exchange(plan: &Plan, cancel: &Cancellation) -> Observation {
                     seen.stop = talk.run(has_exited, child.exited(), deadline, cancel).await;
                 }
             }
+            if seen.stop.is_some() {
+                // From here on a broken pipe would be the host's own doing, not the engine's.
+                talk.stdin = None;
+            }
             let complete = talk.stdout.is_none();
             if matches!(seen.stop, Some(Stop::Deadline | Stop::Cancelled(_))) {
                 child.terminate();
