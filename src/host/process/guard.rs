@@ -41,9 +41,9 @@ const OVERTIME: Duration = Duration::from_millis(750);
 /// How long an inner host may take to say when its deadline is.
 const UNANNOUNCED: Duration = Duration::from_secs(30);
 
-/// A wait that took this much longer than it should: both processes were frozen or starved, and
-/// the inner host is given its time again to look at what happened meanwhile.
-const FROZEN: Duration = Duration::from_millis(100);
+/// How often the guard looks after the deadline. No wait counts for more than it was meant to last:
+/// time in which both processes were frozen is not taken from the inner host's overtime.
+const PULSE: Duration = Duration::from_millis(50);
 
 /// How long the guard itself may sweep after an inner host that died.
 const SWEEP: Duration = Duration::from_millis(200);
@@ -219,7 +219,7 @@ impl Inner {
         began: Duration,
     ) -> bool {
         let (mut pending, mut noticed) = (Vec::new(), false);
-        let mut thawed = Duration::ZERO;
+        let mut overtime = OVERTIME;
         loop {
             self.hand_on(&mut pending);
             if self.has_exited() {
@@ -228,19 +228,19 @@ impl Inner {
             }
             let announced = self.announced.as_ref();
             let deadline = announced.map_or(began + UNANNOUNCED, |told| told.deadline);
-            let last = deadline.max(thawed) + OVERTIME;
-            let next = match announced {
-                Some(told) if !noticed && now() >= began + NOTICE => {
+            let asked = now();
+            let late = asked >= deadline;
+            if late && overtime.is_zero() {
+                return false;
+            }
+            let mut left = if late { PULSE.min(overtime) } else { deadline - asked };
+            match announced {
+                Some(told) if !noticed && asked >= began + NOTICE => {
                     noticed = true;
                     notice(&told.shown);
-                    last
                 }
-                Some(_) if !noticed => last.min(began + NOTICE),
-                _ => last,
-            };
-            let asked = now();
-            if asked >= last {
-                return false;
+                Some(_) if !noticed => left = left.min(began + NOTICE - asked),
+                _ => {}
             }
             let stdin = std::io::stdin();
             let mut fds = vec![PollFd::new(wake, PollFlags::IN)];
@@ -250,10 +250,9 @@ impl Inner {
                 fds.push(PollFd::new(&stdin, PollFlags::IN));
             }
             // An interrupted or failed poll is no event; the loop looks at everything again.
-            let left = next.saturating_sub(asked);
             let polled = poll(&mut fds, Some(&timespec(left)));
-            if now() > next + FROZEN {
-                thawed = now();
+            if late {
+                overtime = overtime.saturating_sub(left.min(now() - asked));
             }
             if polled.is_err() {
                 continue;
