@@ -56,6 +56,7 @@ describe("the answer", () => {
 		["a foreign line", 'echo "hello"', /ended with exit 0 and "hello\\n" on stdout$/],
 		["a line on stderr only", `${OK} >&2`, /exit 0 and nothing on stdout; stderr: satyrn-engine: OK$/],
 		["OK with exit 7", `${OK}; exit 7`, /ended with exit 7 and "satyrn-engine: OK\\n" on stdout$/],
+		["OK as the code of a refusal", 'echo "satyrn-engine: OK: not really"; exit 3', /exit 3 and "satyrn-engine: OK: not really/],
 		["OK with a detail", 'echo "satyrn-engine: OK: really"', /exit 0 and "satyrn-engine: OK: really/],
 		["a refusal with exit 0", 'echo "satyrn-engine: USAGE: x"', /exit 0 and "satyrn-engine: USAGE: x\\n" on stdout$/],
 		["a code in small letters", 'echo "satyrn-engine: usage: x"; exit 2', /exit 2 and "satyrn-engine: usage: x/],
@@ -233,8 +234,16 @@ describe("the stop", () => {
 		await bench.fire("session_shutdown");
 		assert.deepEqual(bench.children.map((child) => child.exitCode), [143, 143]);
 		await Promise.all(handled);
+	});
+
+	test("shutdown is nothing for a check that has ended", async (t) => {
+		const bench = new Bench(t);
 		bench.host(OK);
 		await expectOk(bench);
+		const timeouts = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+		const before = timeouts();
+		await bench.fire("session_shutdown");
+		assert.equal(timeouts(), before);
 	});
 
 	test("the watchdog stops a host that outlives its own deadline", async (t) => {
@@ -264,8 +273,8 @@ describe("the stop", () => {
 		bench.host(`exec 0<&-; echo up >&2; mkfifo go; echo fifo >&2; cat go >/dev/null; ${OK}`);
 		const handled = bench.implement("c.yaml");
 		const child = await bench.hostIsUp();
-		child.stdin?.write("anything");
-		const [error] = await once(child.stdin ?? child, "error");
+		// No listener of this test's own: the error must find one.
+		const error = await new Promise((told) => child.stdin?.write("anything", told));
 		assert.equal((error as NodeJS.ErrnoException).code, "EPIPE");
 		writeFileSync(join(bench.folder, "go"), "");
 		assert.deepEqual(await handled, OK_NOTICE);

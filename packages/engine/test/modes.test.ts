@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { BorderedLoader, initTheme } from "@earendil-works/pi-coding-agent";
 import { visible } from "../line.ts";
+import { showLoader } from "../loader.ts";
 import { Bench } from "./double.ts";
 
 const OK = 'echo "satyrn-engine: OK"';
@@ -131,7 +132,6 @@ describe("the loader", () => {
 		assert.equal(closed(), true);
 	});
 
-	// The bench's own `custom` throws, and so would any loader here: the throw is swallowed, so it is counted.
 	test("a short check does not show it", async (t) => {
 		const bench = new Bench(t);
 		let loaders = 0;
@@ -144,26 +144,40 @@ describe("the loader", () => {
 		assert.equal(loaders, 0);
 	});
 
-	for (const [name, mode, custom] of [
-		["a UI that refuses it", "tui", () => { throw new Error("no room"); }],
-		["a UI that rejects it", "tui", () => Promise.reject(new Error("no room"))],
-		["RPC mode, which has none,", "rpc", () => assert.fail("asked for a loader")],
-		["Pi 0.73, which does not say its mode,", "unnamed", () => assert.fail("asked for a loader")],
+	for (const [name, custom] of [
+		["refuses it", () => { throw new Error("no room"); }],
+		["rejects it", () => Promise.reject(new Error("no room"))],
 	] as const) {
-		test(`${name} does not hinder the check`, async (t) => {
+		test(`a UI that ${name} does not hinder the check`, async (t) => {
 			const bench = new Bench(t);
 			const asked = new Promise<void>((resolve) => {
 				bench.custom = () => (resolve(), custom());
 			});
 			bench.host(LEASHED);
-			const handled = mode === "unnamed" ? bench.implementIn(mode, "c.yaml") : bench.implement("c.yaml", bench.context(mode));
+			const handled = bench.implement("c.yaml", bench.context("tui"));
 			const child = await bench.hostIsUp();
-			if (mode === "tui") await asked;
+			await asked;
 			await bench.fire("session_shutdown");
 			await handled;
 			assert.equal(child.exitCode, 143);
 		});
 	}
+
+	for (const [mode, loaders] of [["tui", 1], ["rpc", 0], ["print", 0], ["json", 0], ["unnamed", 0]] as const) {
+		test(`${mode} mode: ${loaders} loaders`, async (t) => {
+			const bench = new Bench(t);
+			let asked = 0;
+			bench.custom = () => asked++;
+			await showLoader(bench.context(mode), "c.yaml", new Promise(() => {}), () => {});
+			assert.equal(asked, loaders);
+		});
+	}
+
+	test("a session that was replaced gets none, and nothing throws", async (t) => {
+		const bench = new Bench(t);
+		bench.stale = true;
+		await showLoader(bench.context("tui"), "c.yaml", new Promise(() => {}), () => {});
+	});
 });
 
 describe("completion", () => {
