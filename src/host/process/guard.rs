@@ -233,13 +233,13 @@ impl Inner {
             if late && overtime.is_zero() {
                 return false;
             }
-            let mut left = if late { PULSE.min(overtime) } else { deadline - asked };
+            let mut left = if late { PULSE.min(overtime) } else { deadline.saturating_sub(asked) };
             match announced {
                 Some(told) if !noticed && asked >= began + NOTICE => {
                     noticed = true;
                     notice(&told.shown);
                 }
-                Some(_) if !noticed => left = left.min(began + NOTICE - asked),
+                Some(_) if !noticed => left = left.min((began + NOTICE).saturating_sub(asked)),
                 _ => {}
             }
             let stdin = std::io::stdin();
@@ -252,7 +252,7 @@ impl Inner {
             // An interrupted or failed poll is no event; the loop looks at everything again.
             let polled = poll(&mut fds, Some(&timespec(left)));
             if late {
-                overtime = overtime.saturating_sub(left.min(now() - asked));
+                overtime = overtime.saturating_sub(left.min(now().saturating_sub(asked)));
             }
             if polled.is_err() {
                 continue;
