@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use super::drill::cli as drills;
 use super::env::Wish;
+use super::schema::NAMES;
 
 /// The longest deadline.
 const MAX_DEADLINE: Duration = Duration::from_hours(24);
@@ -47,6 +48,10 @@ pub enum Invocation {
     Implement(Box<Implement>),
     /// Run drills.
     Drill(drills::Drill),
+    /// Try an engine on the protocol's cases.
+    Conform(drills::Conform),
+    /// Print a schema.
+    Schema(&'static str),
     /// A mistake in an `implement` command: the line's detail, and a hint for stderr.
     Usage {
         /// One line.
@@ -83,6 +88,15 @@ enum Command {
     /// Run scripted engines that fail in known ways, and see that the host takes each as it must
     #[command(before_help = drills::DRILL_EXAMPLES, after_help = drills::EXITS)]
     Drill(drills::Drill),
+    /// Try an engine on every case of the protocol, and see whether a host will understand it
+    #[command(before_help = drills::CONFORM_EXAMPLES, after_help = drills::EXITS)]
+    Conform(drills::Conform),
+    /// Print the JSON Schema of a request, a response, a report or a drill file
+    Schema {
+        /// Which one
+        #[arg(value_parser = NAMES)]
+        name: String,
+    },
     /// Serve the engine's protocol: one JSON request on stdin, one JSON response on stdout
     Protocol,
 }
@@ -120,6 +134,9 @@ pub struct Implement {
     /// Cancel when the host's own stdin ends
     #[arg(long)]
     pub leash: bool,
+    /// Send the bytes of this file in the place of the request; `conform` does
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub request: Option<PathBuf>,
     /// Say on stderr what is done; twice for more
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
@@ -140,6 +157,11 @@ pub fn parse(args: &[OsString]) -> Invocation {
     match Cli::try_parse_from(args) {
         Ok(Cli { command: Command::Implement(options) }) => Invocation::Implement(options),
         Ok(Cli { command: Command::Drill(options) }) => Invocation::Drill(options),
+        Ok(Cli { command: Command::Conform(options) }) => Invocation::Conform(options),
+        Ok(Cli { command: Command::Schema { name } }) => {
+            // clap lets no other name pass.
+            Invocation::Schema(NAMES.into_iter().find(|known| *known == name).unwrap_or(NAMES[0]))
+        }
         Ok(Cli { command: Command::Protocol }) => {
             // `protocol` alone is served before this point, so there is a mistake in how it is
             // reached; the help says how.

@@ -10,6 +10,7 @@ pub mod plan;
 mod process;
 pub mod refusal;
 pub mod report;
+pub mod schema;
 pub mod verdict;
 
 use std::ffi::OsString;
@@ -44,6 +45,10 @@ pub fn main() -> ExitCode {
     let exit = match cli::parse(&args) {
         Invocation::Implement(options) => implement(&options, guarded, args.first()),
         Invocation::Drill(options) => tell(drill::drill(&options, &surroundings(args.first()))),
+        Invocation::Conform(options) => tell(drill::conform(&options, &surroundings(args.first()))),
+        Invocation::Schema(name) => {
+            tell(schema::text(name).map(|text| (text.to_owned(), 0)).ok_or_else(|| name.to_owned()))
+        }
         Invocation::Usage { detail, hint } => {
             complain(hint.trim_end());
             say(&refused(&Refusal::Usage(detail)), cli::wants_json(&args), None)

@@ -102,6 +102,11 @@ pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal>
     };
     let request =
         Request { repo: absolute("--repo", &repo)?, contract: absolute("CONTRACT", &contract)? };
+    let request = match &options.request {
+        None => request.encode(),
+        Some(file) => std::fs::read(file)
+            .map_err(|error| Refusal::Usage(format!("--request {}: {error}", file.display())))?,
+    };
     let exe = around.exe.as_ref().map_err(|why| {
         start_failed("no-executable", format!("the host cannot find its own executable: {why}"))
     })?;
@@ -132,7 +137,7 @@ pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal>
         engine,
         command,
         environment,
-        request: request.encode(),
+        request,
         limits: Limits { deadline, ..Limits::default() },
     })
 }

@@ -7,6 +7,8 @@ mod architecture;
 #[cfg(unix)]
 mod bounds;
 mod common;
+#[cfg(unix)]
+mod conform;
 #[cfg(target_os = "linux")]
 mod containment;
 mod contract_parity;
@@ -17,5 +19,6 @@ mod engine;
 mod implement;
 #[cfg(target_os = "linux")]
 mod resources;
+mod schema;
 #[cfg(unix)]
 mod uv;

@@ -1,8 +1,11 @@
 //! The command lines of `drill`, `conform` and `schema`: clap's types, and nothing that acts.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+
+use crate::host::cli::parse_deadline;
 
 /// Examples of `satyrn-host drill`.
 pub const DRILL_EXAMPLES: &str = "\
@@ -61,6 +64,9 @@ pub struct Conform {
     /// Try `uv run --project DIR satyrn-engine protocol`
     #[arg(long, value_name = "DIR")]
     pub engine_repo: Option<PathBuf>,
+    /// How long each case may take: 500ms, 30s, 2m; at most 24h [default: 30s]
+    #[arg(long, value_name = "DUR", value_parser = parse_deadline)]
+    pub deadline: Option<Duration>,
     /// Only those cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,

@@ -1,6 +1,8 @@
-//! Drills: scripted engines that fail in known ways, run through the real host (SPEC 5).
+//! Drills: scripted engines that fail in known ways, run through the real host (SPEC 5); and the
+//! same turned round, the protocol's cases run through any engine (SPEC 6b).
 
 pub mod cli;
+pub mod conform;
 pub mod engine;
 pub mod report;
 pub mod run;
@@ -26,6 +28,16 @@ pub fn drill(options: &cli::Drill, around: &Surroundings) -> Said {
         return Ok((drills.into_iter().map(|drill| drill.name + "\n").collect(), 0));
     }
     let results = run::run(&drills, options, around);
+    let [_, failed, _] = results.counts();
+    Ok((results.render(options.format), u8::from(failed > 0)))
+}
+
+/// `satyrn-host conform`.
+///
+/// # Errors
+/// Nothing could be tried.
+pub fn conform(options: &cli::Conform, around: &Surroundings) -> Said {
+    let results = conform::run(options, around)?;
     let [_, failed, _] = results.counts();
     Ok((results.render(options.format), u8::from(failed > 0)))
 }

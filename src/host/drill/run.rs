@@ -44,7 +44,7 @@ const TICK: Duration = Duration::from_millis(1);
 const MAX_OUTPUT: u64 = 8 << 20;
 
 /// The variables that choose something for a host.
-const VARIABLES: [&str; 5] =
+pub(super) const VARIABLES: [&str; 5] =
     ["SATYRN_ENGINE", "SATYRN_ENGINE_REPO", "SATYRN_DRILL", "SATYRN_DEADLINE", "SATYRN_LOG"];
 
 /// A drill that can be run.
@@ -418,7 +418,7 @@ fn left(place: &Path, patience: Duration) -> Option<Vec<String>> {
     }
 }
 
-fn differs(what: &str, expected: impl Display, seen: impl Display) -> Mismatch {
+pub(super) fn differs(what: &str, expected: impl Display, seen: impl Display) -> Mismatch {
     Mismatch { what: what.to_owned(), expected: expected.to_string(), seen: seen.to_string() }
 }
 
@@ -501,6 +501,6 @@ fn matches(expected: &Value, value: &Value) -> bool {
 }
 
 /// A value as a person writes it: text without quotes.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -597,11 +597,16 @@ pub struct Expect {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExpectFields {
+    #[serde(default, deserialize_with = "said")]
     code: Option<Text>,
+    #[serde(default, deserialize_with = "said")]
     message: Option<Text>,
+    #[serde(default, deserialize_with = "said")]
     line: Option<Text>,
     exit: Exit,
+    #[serde(default, deserialize_with = "said")]
     reason: Option<Text>,
+    #[serde(default, deserialize_with = "said")]
     launch: Option<Text>,
     within: Option<Length>,
     #[serde(default)]
@@ -801,6 +806,11 @@ fn request_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
         _ => Err(format!("{text} is not a number of bytes up to 120000")),
     };
     parsed("a number of bytes", parse, from)
+}
+
+/// Text that is expected; a null is the word, as in a report, not the lack of an expectation.
+fn said<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Text>, D::Error> {
+    Text::deserialize(from).map(Some)
 }
 
 /// A number, or a word that stands for no bound.
@@ -1124,6 +1134,9 @@ expect:
 
     #[test]
     fn text_is_exact_or_a_pattern() {
+        let text = "about: x\nengine: []\nexpect: {code: OK, exit: 0, reason: null}\n";
+        let script = Script::parse("x", text).unwrap_or_else(|why| panic!("{why}"));
+        assert!(script.expect.reason.is_some_and(|reason| reason.matches("null")));
         let matches = |text: &str, seen| Text::try_from(text.to_owned()).unwrap().matches(seen);
         assert!(matches("a.c", "a.c") && !matches("a.c", "abc") && !matches("a", "ab"));
         assert!(matches("/a.c/", "xabcx") && !matches("/^a$/", "ab") && matches("/", "/"));

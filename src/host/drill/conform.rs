@@ -1,0 +1,315 @@
+//! Conformance: the protocol's fixtures turned round on an engine (SPEC 6b).
+//!
+//! Each case is one host process, which sends the bytes of the case in the place of a request; so
+//! an engine that hangs or floods is dealt with as always, and the verdict is the host's own.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::cli;
+use super::report::{Mismatch, Results, Row, State, millis};
+use super::run::{VARIABLES, differs, many, shown};
+use crate::host::engines::absolute;
+use crate::host::plan::Surroundings;
+use crate::host::process::own;
+
+/// The cases, and the requests and responses that are files.
+static PROTOCOL: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/fixtures/protocol");
+
+/// The contracts that the requests speak of.
+const CONTRACTS: &[(&str, &[u8])] = &[
+    ("blank-task.yaml", include_bytes!("../../../fixtures/contracts/blank-task.yaml")),
+    ("empty.yaml", include_bytes!("../../../fixtures/contracts/empty.yaml")),
+    ("good.yaml", include_bytes!("../../../fixtures/contracts/good.yaml")),
+    ("invalid.yaml", include_bytes!("../../../fixtures/contracts/invalid.yaml")),
+    ("list.yaml", include_bytes!("../../../fixtures/contracts/list.yaml")),
+    ("no-fields.yaml", include_bytes!("../../../fixtures/contracts/no-fields.yaml")),
+    ("not-utf-8.yaml", include_bytes!("../../../fixtures/contracts/not-utf-8.yaml")),
+];
+
+/// One case of `cases.json`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    request: Request,
+    /// A file with the whole response; a message that ends with `: ` goes on in the system's words.
+    response: Option<String>,
+    code: String,
+    exit: u8,
+}
+
+/// What is sent.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Request {
+    /// Text with placeholders.
+    Text(String),
+    /// A file with placeholders.
+    File(String),
+    /// Bytes as they are.
+    Base64(String),
+}
+
+/// A directory with the contracts in it, and the words that stand for it in the fixtures.
+struct Place {
+    repo: String,
+    contract: String,
+}
+
+impl Place {
+    /// Text of a fixture, with the paths as JSON writes them.
+    fn fill(&self, text: &str) -> String {
+        let json = |path: &str| {
+            let quoted = Value::from(path).to_string();
+            quoted[1..quoted.len() - 1].to_owned()
+        };
+        text.replace("{repo}", &json(&self.repo)).replace("{contract}", &json(&self.contract))
+    }
+}
+
+/// Tries the engine on every case.
+///
+/// # Errors
+/// Nothing can be tried: the engine does not start, or the stage cannot be set.
+pub fn run(options: &cli::Conform, around: &Surroundings) -> Result<Results, String> {
+    let cwd = around.cwd.as_ref().map_err(|why| format!("the working directory is gone: {why}"))?;
+    let stage = tempfile::Builder::new().prefix("satyrn-conform-").tempdir();
+    let stage = stage.map_err(|error| format!("cannot set the stage: {error}"))?;
+    let place = set(stage.path()).map_err(|error| format!("cannot set the stage: {error}"))?;
+    let filter = options.filter.as_deref().unwrap_or_default();
+    let mut cases = cases()?;
+    cases.retain(|case| case.name.contains(filter));
+    let first = cases.first().ok_or_else(|| format!("no case's name contains {filter:?}"))?;
+    let engine = engine(options, cwd);
+    let began = Instant::now();
+    let one = |case: &Case| {
+        let request = stage.path().join(format!("{}.request", case.name));
+        let ran = request_of(case, &place)
+            .and_then(|bytes| fs::write(&request, bytes).map_err(|error| error.to_string()))
+            .and_then(|()| exchange(&engine, &request, &place));
+        row(case, &place, ran, options)
+    };
+    // Tried once before anything is judged: `uv` may have to make the checkout's environment first,
+    // and an engine that does not start would fail every case in the same words.
+    let tried = one(first);
+    let report: Option<Value> =
+        tried.report.and_then(|report| serde_json::from_str(report.get()).ok());
+    if let Some(report) = report.filter(|report| report["launch"] == "launch-failed") {
+        return Err(format!("nothing could be tried: {}", shown(&report["line"])));
+    }
+    let results = many(cases.len(), options.jobs, around, |index| one(&cases[index]));
+    Ok(Results { command: "conform", results, elapsed_ms: millis(began.elapsed()) })
+}
+
+fn cases() -> Result<Vec<Case>, String> {
+    serde_json::from_str(text_of("cases.json")?).map_err(|error| format!("cases.json: {error}"))
+}
+
+fn text_of(file: &str) -> Result<&'static str, String> {
+    let found = PROTOCOL.get_file(file).and_then(include_dir::File::contents_utf8);
+    found.ok_or_else(|| format!("no such fixture: {file}"))
+}
+
+fn set(dir: &Path) -> std::io::Result<Place> {
+    let repo = dir.canonicalize()?.join("contracts");
+    fs::create_dir(&repo)?;
+    for (name, bytes) in CONTRACTS {
+        fs::write(repo.join(name), bytes)?;
+    }
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    Ok(Place { contract: text(&repo.join("good.yaml")), repo: text(&repo) })
+}
+
+/// The options with which a host is told the engine.
+fn engine(options: &cli::Conform, cwd: &Path) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    let flags = [("--engine", &options.engine), ("--engine-repo", &options.engine_repo)];
+    for (flag, value) in flags {
+        if let Some(value) = value {
+            words.extend([flag.into(), written(cwd, value).into()]);
+        }
+    }
+    if let Some(deadline) = options.deadline {
+        words.extend(["--deadline".into(), format!("{}ms", deadline.as_millis().max(1)).into()]);
+    }
+    words
+}
+
+/// A bare name stays one, since the host refuses it with words of its own.
+fn written(cwd: &Path, path: &Path) -> PathBuf {
+    if path.components().count() > 1 { absolute(cwd, path) } else { path.to_owned() }
+}
+
+fn request_of(case: &Case, place: &Place) -> Result<Vec<u8>, String> {
+    match &case.request {
+        Request::Text(text) => Ok(place.fill(text).into_bytes()),
+        Request::File(file) => Ok(place.fill(text_of(file)?).into_bytes()),
+        Request::Base64(text) => BASE64_STANDARD.decode(text).map_err(|error| error.to_string()),
+    }
+}
+
+/// What came of one exchange: the host's report, and how long the host took.
+type Ran = Result<(Box<RawValue>, Duration), String>;
+
+fn exchange(engine: &[OsString], request: &Path, place: &Place) -> Ran {
+    let mut command = own();
+    command.args(["implement", "--format", "json", "--request"]).arg(request).args(engine);
+    command.arg("--").arg(&place.contract).stdin(Stdio::null());
+    for name in VARIABLES {
+        command.env_remove(name);
+    }
+    let began = Instant::now();
+    let output = command.output().map_err(|error| format!("cannot start the host: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let report = RawValue::from_string(text.trim_end().to_owned());
+    Ok((report.map_err(|_| format!("the host printed no report: {text}"))?, began.elapsed()))
+}
+
+fn row(case: &Case, place: &Place, ran: Ran, options: &cli::Conform) -> Row {
+    let (mismatches, report, elapsed) = match ran {
+        Ok((report, elapsed)) => {
+            let value = serde_json::from_str(report.get()).unwrap_or(Value::Null);
+            (judge(case, place, &value), Some(report), elapsed)
+        }
+        Err(why) => (vec![differs("run", "it can be run", why)], None, Duration::ZERO),
+    };
+    let mut again = vec!["satyrn-host conform".to_owned()];
+    let flags = [("--engine", &options.engine), ("--engine-repo", &options.engine_repo)];
+    for (flag, value) in flags {
+        if let Some(value) = value {
+            again.push(format!("{flag} {}", value.display()));
+        }
+    }
+    again.push(format!("--filter {}", case.name));
+    Row {
+        name: case.name.clone(),
+        about: String::new(),
+        failed_runs: u32::from(!mismatches.is_empty()),
+        state: if mismatches.is_empty() { State::Passed } else { State::Failed { mismatches } },
+        runs: 1,
+        elapsed_ms: millis(elapsed),
+        report,
+        again: again.join(" "),
+    }
+}
+
+/// Compares the host's report with the case. Pure.
+fn judge(case: &Case, place: &Place, report: &Value) -> Vec<Mismatch> {
+    if report["source"] != "engine" {
+        // The host's own line says what is wrong with the answer.
+        return vec![differs("response", format!("code {}", case.code), shown(&report["line"]))];
+    }
+    let mut found = Vec::new();
+    let code = shown(&report["code"]);
+    if code != case.code {
+        found.push(differs("code", &case.code, shown(&report["line"])));
+    }
+    let process = &report["process"];
+    if process["exit_code"] != case.exit {
+        let seen = [&process["signal"], &process["exit_code"]];
+        let seen = seen.into_iter().find(|value| !value.is_null()).map_or("none".into(), shown);
+        found.push(differs("exit", case.exit, seen));
+    }
+    if process["stderr_bytes"] != 0 {
+        found.push(differs("stderr", "nothing", shown(&process["stderr_tail"])));
+    }
+    if let Some(expected) = message_of(case, place).filter(|_| code == case.code) {
+        let seen = shown(&report["message"]);
+        let fits = match expected.strip_suffix(' ') {
+            Some(start) if start.ends_with(':') => seen.starts_with(&expected),
+            _ => seen == expected,
+        };
+        if !fits {
+            found.push(differs("message", expected, seen));
+        }
+    }
+    found
+}
+
+/// The message that the case has in its response, if it has one.
+fn message_of(case: &Case, place: &Place) -> Option<String> {
+    let text = place.fill(text_of(case.response.as_ref()?).ok()?);
+    let response: Value = serde_json::from_str(&text).ok()?;
+    response["message"].as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_case_can_be_sent_and_every_response_is_there() {
+        let place = Place { repo: "/a \"b\"".into(), contract: "/c".into() };
+        let cases = cases().unwrap();
+        assert!(cases.len() >= 50, "{}", cases.len());
+        for case in &cases {
+            request_of(case, &place).unwrap_or_else(|why| panic!("{}: {why}", case.name));
+            assert_eq!(
+                message_of(case, &place).is_some(),
+                case.response.is_some(),
+                "{}",
+                case.name
+            );
+        }
+    }
+
+    #[test]
+    fn every_contract_of_the_fixtures_is_on_the_stage() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/contracts");
+        let mut files: Vec<_> = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
+            .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        files.sort();
+        let names: Vec<_> = CONTRACTS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, files);
+    }
+
+    #[test]
+    fn each_part_of_an_answer_is_looked_at() {
+        let place = Place { repo: "/r".into(), contract: "/r/good.yaml".into() };
+        let cases = cases().unwrap();
+        let judge = |name: &str, report: &Value| {
+            let case = cases.iter().find(|case| case.name == name).unwrap();
+            judge(case, &place, report).into_iter().map(|found| found.what).collect::<Vec<_>>()
+        };
+        let good = json!({
+            "source": "engine", "code": "CONTRACT_UNREADABLE", "line": "l",
+            "message": "cannot read contract /r/missing.yaml: in other words",
+            "process": {"exit_code": 3, "signal": null, "stderr_bytes": 0, "stderr_tail": ""},
+        });
+        let name = "contract-unreadable-missing";
+        let with = |pointer: &str, value: Value| {
+            let mut report = good.clone();
+            *report.pointer_mut(pointer).unwrap() = value;
+            judge(name, &report)
+        };
+        assert!(judge(name, &good).is_empty());
+        assert_eq!(with("/source", json!("host")), ["response"]);
+        assert_eq!(with("/code", json!("REPO_UNAVAILABLE")), ["code"]);
+        assert_eq!(with("/message", json!("cannot read contract /s: why")), ["message"]);
+        assert_eq!(with("/process/exit_code", json!(0)), ["exit"]);
+        assert_eq!(with("/process/exit_code", Value::Null), ["exit"]);
+        assert_eq!(with("/process/stderr_bytes", json!(1)), ["stderr"]);
+        // A message without the system's words is the same to the last character.
+        let report = json!({
+            "source": "engine", "code": "INVALID_REQUEST",
+            "message": "unsupported protocol version 2; expected 1.",
+            "process": {"exit_code": 7, "stderr_bytes": 0},
+        });
+        assert_eq!(judge("version-2", &report), ["message"]);
+    }
+}
