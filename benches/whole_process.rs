@@ -1,0 +1,332 @@
+//! Whole processes, from the start to the exit, as a caller pays for them.
+//!
+//!     cargo bench --bench whole_process                 a table
+//!     cargo bench --bench whole_process -- --json       the same as JSON
+//!     cargo bench --bench whole_process -- --runs 500
+//!
+//! All subjects run in turn, again and again, so that a machine that changes its speed changes it
+//! for all of them: compare medians and ratios, never a single time.
+#![expect(clippy::unwrap_used, reason = "a bench that cannot run ends")]
+#![expect(clippy::print_stdout, reason = "its output is the point")]
+#![expect(clippy::disallowed_methods, reason = "it starts programs")]
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const HOST: &str = env!("CARGO_BIN_EXE_satyrn-host");
+const ENGINE: &str = env!("CARGO_BIN_EXE_satyrn-engine");
+
+/// One thing that is measured: a command line, and what its stdin is.
+struct Subject {
+    name: &'static str,
+    command: Vec<String>,
+    stdin: Option<PathBuf>,
+    path: Option<PathBuf>,
+    times: Vec<Duration>,
+}
+
+const PYTHON_HOST: &str = "
+import subprocess, sys
+with open(sys.argv[1], 'rb') as request:
+    run = subprocess.run(sys.argv[2:], stdin=request, capture_output=True, timeout=30)
+sys.exit(run.returncode)
+";
+
+const NODE_HOST: &str = "
+const { spawn } = require('node:child_process');
+const [request, ...command] = process.argv.slice(1);
+const child = spawn(command[0], command.slice(1), { stdio: ['pipe', 'pipe', 'pipe'] });
+const timer = setTimeout(() => child.kill('SIGKILL'), 30000);
+let out = '';
+child.stdout.on('data', (data) => { out += data; });
+child.on('close', (code) => { clearTimeout(timer); JSON.parse(out); process.exitCode = code; });
+child.stdin.end(require('node:fs').readFileSync(request));
+";
+
+/// Shaped as the reference engine is: PyYAML's safe loader behind the protocol.
+const PYTHON_ENGINE: &str = "
+import json, sys, yaml
+request = json.load(sys.stdin)
+with open(request['contract'], encoding='utf-8') as file:
+    contract = yaml.safe_load(file.read())
+ok = all(isinstance(contract.get(name), str) for name in ('id', 'task'))
+json.dump({'version': 1, 'ok': ok, 'code': 'OK', 'message': ''}, sys.stdout)
+";
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let runs = args.iter().skip_while(|arg| *arg != "--runs").nth(1);
+    let runs: usize = runs.map_or(200, |runs| runs.parse().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let mut subjects = subjects(dir.path());
+    for _ in 0..runs {
+        for subject in &mut subjects {
+            let began = Instant::now();
+            let status = subject.command().status().unwrap();
+            subject.times.push(began.elapsed());
+            assert!(status.success(), "{}: {status}", subject.name);
+        }
+    }
+    let many = throughput(dir.path(), runs);
+    let peak = peak_memory(dir.path());
+    let late = lateness(dir.path());
+    let size = |path: &str| std::fs::metadata(path).unwrap().len();
+    let timeout = subjects.iter().find(|s| s.name.starts_with("timeout")).unwrap().median();
+    let rows: Vec<(String, f64, f64)> = subjects
+        .iter()
+        .map(|s| {
+            let median = s.median().as_secs_f64();
+            (s.name.to_owned(), median * 1e3, median / timeout.as_secs_f64())
+        })
+        .collect();
+    let figures = [
+        ("exchanges a second, one at a time", many.0),
+        ("exchanges a second, 32 at a time", many.1),
+        ("peak memory of the guard, KiB", peak.0),
+        ("peak memory of the inner host, KiB", peak.1),
+        ("median lateness of the deadline, ms", late),
+        ("size of satyrn-host, KiB", size(HOST) as f64 / 1024.0),
+        ("size of satyrn-engine, KiB", size(ENGINE) as f64 / 1024.0),
+    ];
+    if args.iter().any(|arg| arg == "--json") {
+        let subjects: Vec<_> = rows
+            .iter()
+            .map(|(name, ms, ratio)| {
+                serde_json::json!({"name": name, "median_ms": ms, "of_timeout": ratio})
+            })
+            .collect();
+        let figures: serde_json::Map<_, _> =
+            figures.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+        println!("{}", serde_json::json!({"runs": runs, "subjects": subjects, "figures": figures}));
+        return;
+    }
+    println!("| whole process, median of {runs} | ms | of `timeout` |\n|---|---|---|");
+    for (name, ms, ratio) in rows {
+        println!("| {name} | {ms:.2} | {ratio:.2} |");
+    }
+    println!("\n| figure | |\n|---|---|");
+    for (name, value) in figures {
+        println!("| {name} | {value:.1} |");
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn subjects(dir: &Path) -> Vec<Subject> {
+    let contract = dir.join("contract.yaml");
+    std::fs::write(&contract, "id: demo\ntask: Add a --version flag.\n").unwrap();
+    let large = dir.join("large.yaml");
+    let mut text = "id: demo\ntask: |\n  Add a flag.\nsteps:\n".to_owned();
+    while text.len() < (1 << 20) - 200 {
+        text.push_str("  - name: build it\n    run: [cargo, build, '--release']\n    retries: 3\n");
+    }
+    std::fs::write(&large, text).unwrap();
+    let request_for = |name: &str, contract: &Path| {
+        let path = dir.join(name);
+        let text = serde_json::json!({
+            "version": 1, "operation": "check", "repo": dir, "contract": contract
+        });
+        std::fs::write(&path, text.to_string()).unwrap();
+        path
+    };
+    let (request, large_request) =
+        (request_for("request.json", &contract), request_for("large.json", &large));
+    let (request_arg, large_arg) = (request.to_str().unwrap(), large_request.to_str().unwrap());
+    let contract = contract.to_str().unwrap();
+    let python_engine = dir.join("engine.py");
+    std::fs::write(&python_engine, PYTHON_ENGINE).unwrap();
+    let python_engine = python_engine.to_str().unwrap();
+    let checkout = dir.join("checkout");
+    std::fs::create_dir(&checkout).unwrap();
+    std::fs::write(checkout.join("pyproject.toml"), "").unwrap();
+    let uv = dir.join("uv");
+    std::fs::write(&uv, format!("#!/bin/sh\nexec '{ENGINE}' protocol\n")).unwrap();
+    make_executable(&uv);
+    let subject = |name, command, stdin: Option<&Path>| Subject {
+        name,
+        command,
+        stdin: stdin.map(Path::to_owned),
+        path: None,
+        times: Vec::new(),
+    };
+    let mut all = vec![
+        subject("`satyrn-engine protocol`, bare", words(&[ENGINE, "protocol"]), Some(&request)),
+        subject(
+            "timeout 30 satyrn-engine protocol",
+            words(&["timeout", "30", ENGINE, "protocol"]),
+            Some(&request),
+        ),
+        subject("satyrn-host, embedded engine", words(&[HOST, "implement", contract]), None),
+        subject(
+            "satyrn-host --engine satyrn-engine",
+            words(&[HOST, "implement", "--engine", ENGINE, contract]),
+            None,
+        ),
+        Subject {
+            path: Some(dir.to_owned()),
+            ..subject(
+                "satyrn-host --engine-repo, a stub `uv`",
+                words(&[HOST, "implement", "--engine-repo", checkout.to_str().unwrap(), contract]),
+                None,
+            )
+        },
+        subject(
+            "`satyrn-engine protocol`, 1 MiB contract",
+            words(&[ENGINE, "protocol"]),
+            Some(&large_request),
+        ),
+    ];
+    if works("python3", "-c", "") {
+        let host = ["python3", "-c", PYTHON_HOST, request_arg];
+        all.push(subject(
+            "Python subprocess.run host, satyrn-engine",
+            words(&[&host[..], &[ENGINE, "protocol"]].concat()),
+            None,
+        ));
+    }
+    let yaml = works("python3", "-c", "import yaml");
+    if works("node", "-e", "") {
+        let host = ["node", "-e", NODE_HOST];
+        all.push(subject(
+            "Node child_process host, satyrn-engine",
+            words(&[&host[..], &[request_arg, ENGINE, "protocol"]].concat()),
+            None,
+        ));
+        if yaml {
+            all.push(subject(
+                "Node child_process host, Python engine",
+                words(&[&host[..], &[request_arg, "python3", python_engine]].concat()),
+                None,
+            ));
+        }
+    }
+    if yaml {
+        all.push(subject(
+            "Python engine, bare",
+            words(&["python3", python_engine]),
+            Some(&request),
+        ));
+        if std::env::args().any(|arg| arg == "--slow") {
+            all.push(subject(
+                "Python engine, 1 MiB contract",
+                words(&["python3", python_engine]),
+                Some(large_arg.as_ref()),
+            ));
+        }
+    }
+    all
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[cfg(not(unix))]
+fn make_executable(_: &Path) {}
+
+fn works(program: &str, option: &str, text: &str) -> bool {
+    let quiet = |command: &mut Command| {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
+    };
+    quiet(Command::new(program).args([option, text])).is_ok_and(|status| status.success())
+}
+
+impl Subject {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.command[0]);
+        command.args(&self.command[1..]).stdout(Stdio::null()).stderr(Stdio::null());
+        match &self.stdin {
+            Some(path) => command.stdin(File::open(path).unwrap()),
+            None => command.stdin(Stdio::null()),
+        };
+        if let Some(dir) = &self.path {
+            let path = std::env::var_os("PATH").unwrap();
+            let dirs = std::iter::once(dir.clone()).chain(std::env::split_paths(&path));
+            command.env("PATH", std::env::join_paths(dirs).unwrap());
+        }
+        command
+    }
+
+    fn median(&self) -> Duration {
+        median(self.times.clone())
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn host(dir: &Path) -> Command {
+    let mut command = Command::new(HOST);
+    command.arg("implement").arg(dir.join("contract.yaml"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Exchanges a second, one at a time and 32 at a time.
+fn throughput(dir: &Path, runs: usize) -> (f64, f64) {
+    let began = Instant::now();
+    for _ in 0..runs {
+        assert!(host(dir).status().unwrap().success());
+    }
+    let alone = runs as f64 / began.elapsed().as_secs_f64();
+    let total = runs.max(64) * 4;
+    let began = Instant::now();
+    let mut flying = std::collections::VecDeque::new();
+    for started in 0..total {
+        flying.push_back(host(dir).spawn().unwrap());
+        if started >= 31 {
+            assert!(flying.pop_front().unwrap().wait().unwrap().success());
+        }
+    }
+    for mut child in flying {
+        assert!(child.wait().unwrap().success());
+    }
+    (alone, total as f64 / began.elapsed().as_secs_f64())
+}
+
+/// The high-water marks of guard and inner host while an engine runs, in KiB.
+fn peak_memory(dir: &Path) -> (f64, f64) {
+    let hang = dir.join("hang-for-memory");
+    std::fs::write(&hang, "#!/bin/sh\nexec sleep 60\n").unwrap();
+    make_executable(&hang);
+    let mut command = host(dir);
+    command.arg("--engine").arg(&hang).args(["--deadline", "300ms"]);
+    let mut child = command.spawn().unwrap();
+    let peak = |pid: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0");
+        line.split_whitespace().next().unwrap_or("0").parse::<f64>().unwrap_or(0.0)
+    };
+    let guard = child.id().to_string();
+    let mut seen = (0.0_f64, 0.0_f64);
+    while child.try_wait().unwrap().is_none() {
+        let list = format!("/proc/{guard}/task/{guard}/children");
+        let inner = std::fs::read_to_string(list).unwrap_or_default();
+        seen = (seen.0.max(peak(&guard)), seen.1.max(peak(inner.trim())));
+    }
+    seen
+}
+
+/// How much later than its deadline a host with an engine that hangs has ended, in milliseconds.
+fn lateness(dir: &Path) -> f64 {
+    let deadline = Duration::from_millis(100);
+    let hang = dir.join("hang");
+    std::fs::write(&hang, "#!/bin/sh\nexec sleep 60\n").unwrap();
+    make_executable(&hang);
+    let late = (0..21).map(|_| {
+        let began = Instant::now();
+        let mut command = host(dir);
+        command.arg("--engine").arg(&hang).args(["--deadline", "100ms"]);
+        assert_eq!(command.status().unwrap().code(), Some(124));
+        began.elapsed().saturating_sub(deadline)
+    });
+    median(late.collect()).as_secs_f64() * 1e3
+}
