@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::cli::Implement;
 use super::drill::script::{self, Played, Start};
+use super::drill::set;
 use super::refusal::{Refusal, start_failed};
 
 /// The engine that was chosen, by whom.
@@ -143,14 +144,14 @@ pub fn drilled(
         return Err(start_failed("empty-setting", format!("{origin} is empty")));
     }
     let named = drill.to_string_lossy();
-    let named = if script::is_path(&named) {
+    let named = if set::is_path(&named) {
         absolute(cwd, drill).to_string_lossy().into_owned()
     } else {
         named.into_owned()
     };
-    let script = script::load(&named).map_err(|fault| match fault {
-        script::Fault::Missing(why) => start_failed("no-drill", why),
-        script::Fault::Bad(why) => start_failed("bad-drill", why),
+    let script = set::load(&named).map_err(|fault| match fault {
+        set::Fault::Missing(why) => start_failed("no-drill", why),
+        set::Fault::Bad(why) => start_failed("bad-drill", why),
     })?;
     let engine = match script.engine {
         Played::Steps(_) => Engine::Drill(named.into()),

@@ -19,7 +19,8 @@ const SCHEMAS: [(&str, &str); 4] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::drill::script::{Script, built_in, names};
+    use crate::host::drill::script::Script;
+    use crate::host::drill::set::{built_in, names};
     use jsonschema::Validator;
     use serde_json::Value;
     use std::collections::BTreeSet;

@@ -103,7 +103,7 @@ fn every_file_is_built_in_and_every_built_in_one_is_shown() {
     files.sort();
     let listed = drill(&fixtures(), &["--list"]);
     let names: Vec<_> = listed.stdout.lines().collect();
-    assert_eq!(names, files, "after adding a file: touch src/host/drill/script.rs");
+    assert_eq!(names, files, "after adding a file: touch src/host/drill/set.rs");
     for name in names {
         let shown = drill(&fixtures(), &["--show", name]);
         let text = std::fs::read_to_string(fixtures().join(format!("drills/{name}.yaml")));

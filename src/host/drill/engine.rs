@@ -10,7 +10,8 @@ use std::io::{PipeReader, Read, Write as _};
 use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
-use super::script::{Descendant, Output, ROLE, Step, Stream, Write, load};
+use super::script::{Descendant, Output, ROLE, Step, Stream, Write};
+use super::set::load;
 use crate::host::process::{own, scripted};
 
 /// The file to which the engine writes when it is ready, where the runner has made it.

@@ -4,9 +4,11 @@
 pub mod cli;
 pub mod conform;
 pub mod engine;
+mod read;
 pub mod report;
 pub mod run;
 pub mod script;
+pub mod set;
 
 use super::plan::Surroundings;
 
@@ -19,7 +21,7 @@ pub type Said = Result<(String, u8), String>;
 /// The command line names something that is no drill, or a drill file has a mistake.
 pub fn drill(options: &cli::Drill, around: &Surroundings) -> Said {
     if let Some(name) = &options.show {
-        let text = script::built_in(name).ok_or_else(|| format!("no built-in drill: {name}"))?;
+        let text = set::built_in(name).ok_or_else(|| format!("no built-in drill: {name}"))?;
         return Ok((text.to_owned(), 0));
     }
     let cwd = around.cwd.as_ref().map_err(|why| format!("the working directory is gone: {why}"))?;

@@ -20,7 +20,8 @@ use tempfile::TempDir;
 use super::cli;
 use super::engine::READY;
 use super::report::{Mismatch, Results, Row, State, millis};
-use super::script::{Action, ChosenBy, Fault, Need, Part, Script, Text, is_path, load, names};
+use super::script::{Action, ChosenBy, Need, Part, Reader, Script, Text};
+use super::set::{Fault, is_path, load, names};
 use crate::host::engines::{absolute, find};
 use crate::host::plan::Surroundings;
 use crate::host::process::{hosts, own};
@@ -269,7 +270,8 @@ fn attempt(drill: &Drill) -> Result<Seen, String> {
     if script.host.leash {
         command.arg("--leash");
     }
-    command.args(&script.host.options).arg("--").arg(contract);
+    let dir_in = |text: &String| text.replace("{dir}", &place.to_string_lossy());
+    command.args(script.host.options.iter().map(dir_in)).arg("--").arg(contract);
     for name in VARIABLES {
         command.env_remove(name);
     }
@@ -278,7 +280,7 @@ fn attempt(drill: &Drill) -> Result<Seen, String> {
     }
     let stdin = if script.host.leash { Stdio::piped() } else { Stdio::null() };
     command
-        .envs(&script.host.environment)
+        .envs(script.host.environment.iter().map(|(name, value)| (name, dir_in(value))))
         .current_dir(&place)
         .stdin(stdin)
         .stdout(Stdio::piped())
@@ -286,6 +288,11 @@ fn attempt(drill: &Drill) -> Result<Seen, String> {
     let began = Instant::now();
     let mut host = command.spawn().map_err(|error| format!("cannot start the host: {error}"))?;
     drop(command);
+    let unread = match script.host.stdout {
+        Reader::Read => None,
+        Reader::Closed => host.stdout.take().and(None),
+        Reader::Unread => host.stdout.take(),
+    };
     let (stdout, stderr) = (collect(host.stdout.take()), collect(host.stderr.take()));
     let mut seen = Seen::default();
     let status = watch(&mut host, script, &place, began, &mut seen.trouble);
@@ -298,7 +305,7 @@ fn attempt(drill: &Drill) -> Result<Seen, String> {
     seen.left = left(&place, if killed { AFTER_KILL } else { Duration::ZERO });
     seen.stdout = stdout.recv_timeout(OVERTIME).unwrap_or_default();
     seen.stderr = stderr.recv_timeout(OVERTIME).unwrap_or_default();
-    drop(dir);
+    drop((dir, unread));
     Ok(seen)
 }
 

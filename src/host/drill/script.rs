@@ -6,30 +6,27 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
-use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use include_dir::{Dir, include_dir};
 use regex_lite::Regex;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::Value;
 
+use super::read::{
+    all_or_number, checked, forever_or_length, forever_or_number, parsed, request_bytes, said,
+};
 use crate::host::cli::parse_deadline;
 use crate::protocol::{Code, Response};
-
-/// The drills that ship inside the binary. Adding one is adding a file.
-static BUILT_IN: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/fixtures/drills");
 
 /// The first argument of an executable that plays the engine of a drill.
 pub const ROLE: &str = "__drill";
 
-/// The largest drill file, in bytes.
-const MAX_BYTES: u64 = 1 << 20;
+/// The largest drill file, in bytes. The YAML reader takes quadratic time over nesting, so this
+/// also bounds the time: well below a second.
+pub const MAX_BYTES: usize = 64 << 10;
 
 /// One drill.
 #[derive(Clone, Debug)]
@@ -110,7 +107,7 @@ impl TryFrom<Fields> for Script {
             (None, None) => return fault("engine", "is missing, and so is `start`"),
         };
         let says_ready = match &engine {
-            Played::Steps(steps) => any(steps, &|step| matches!(step, Step::Ready)),
+            Played::Steps(steps) => some(steps, &|step| matches!(step, Step::Ready)),
             Played::Start(_) => false,
         };
         if !fields.when_ready.is_empty() && !says_ready {
@@ -144,6 +141,9 @@ impl Script {
     /// # Errors
     /// `NAME:LINE:COLUMN: FIELD: what is wrong`, one line.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+        if text.len() > MAX_BYTES {
+            return Err(format!("{name}: larger than {MAX_BYTES} bytes"));
+        }
         let fields: Fields = serde_yaml::from_str(text).map_err(|error| {
             let problem = error.to_string();
             let Some(at) = error.location() else { return format!("{name}: {problem}") };
@@ -170,7 +170,7 @@ impl Script {
             (f || inner, s || matches!(action, Action::Signal(_) | Action::Kill(_)))
         });
         let steps = match &self.engine {
-            Played::Steps(steps) => any(steps, &Step::is_unix),
+            Played::Steps(steps) => some(steps, &Step::is_unix),
             Played::Start(_) => false,
         };
         for (need, implied) in [(Need::Proc, freezes), (Need::Unix, steps || signals)] {
@@ -194,9 +194,9 @@ impl Script {
     }
 }
 
-fn any(steps: &[Step], holds: &dyn Fn(&Step) -> bool) -> bool {
+fn some(steps: &[Step], holds: &dyn Fn(&Step) -> bool) -> bool {
     steps.iter().any(|step| {
-        holds(step) || matches!(step, Step::Start(descendant) if any(&descendant.steps, holds))
+        holds(step) || matches!(step, Step::Start(descendant) if some(&descendant.steps, holds))
     })
 }
 
@@ -228,10 +228,10 @@ pub struct Limits {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// More words for its command line.
+    /// More words for its command line. `{dir}` stands for its working directory.
     #[serde(default)]
     pub options: Vec<String>,
-    /// Variables that are set for it.
+    /// Variables that are set for it. `{dir}` stands for its working directory.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// How the host learns which engine to run.
@@ -240,6 +240,9 @@ pub struct Call {
     /// Whether it is given `--leash` and a stdin that stays open.
     #[serde(default)]
     pub leash: bool,
+    /// What becomes of its stdout.
+    #[serde(default)]
+    pub stdout: Reader,
     /// Makes the contract's path so long that the request has at least so many bytes, at most
     /// 120,000.
     #[serde(default, deserialize_with = "request_bytes")]
@@ -257,6 +260,19 @@ pub enum ChosenBy {
     Variable,
     /// Only by what `options` and `environment` say.
     Nothing,
+}
+
+/// What becomes of the host's stdout. Only a reader learns what the host said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reader {
+    /// It is read to its end.
+    #[default]
+    Read,
+    /// It is closed before the host can have written to it.
+    Closed,
+    /// It stays open, and nobody reads it.
+    Unread,
 }
 
 /// A file that the runner makes.
@@ -755,390 +771,6 @@ impl TryFrom<String> for Length {
     }
 }
 
-/// Reads a scalar by a function. Its mistakes are raised while the scalar is being read, which is
-/// how they get its place and its field's name.
-fn parsed<'de, D: Deserializer<'de>, T>(
-    what: &'static str,
-    parse: impl Fn(&str) -> Result<T, String>,
-    deserializer: D,
-) -> Result<T, D::Error> {
-    struct Parsed<F>(&'static str, F);
-    impl<T, F: Fn(&str) -> Result<T, String>> Visitor<'_> for Parsed<F> {
-        type Value = T;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str(self.0)
-        }
-
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-            (self.1)(text).map_err(E::custom)
-        }
-    }
-    deserializer.deserialize_str(Parsed(what, parse))
-}
-
-/// Reads a mapping as `F` and checks it; for the same reason as [`parsed`].
-fn checked<'de, D, F, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    F: Deserialize<'de>,
-    T: TryFrom<F, Error = String>,
-{
-    struct Checked<F, T>(PhantomData<(F, T)>);
-    impl<'de, F: Deserialize<'de>, T: TryFrom<F, Error = String>> Visitor<'de> for Checked<F, T> {
-        type Value = T;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("a mapping")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-            let fields = F::deserialize(MapAccessDeserializer::new(map))?;
-            T::try_from(fields).map_err(de::Error::custom)
-        }
-    }
-    deserializer.deserialize_map(Checked(PhantomData))
-}
-
-fn request_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
-    let parse = |text: &str| match text.parse() {
-        Ok(bytes @ 0..=120_000) => Ok(bytes),
-        _ => Err(format!("{text} is not a number of bytes up to 120000")),
-    };
-    parsed("a number of bytes", parse, from)
-}
-
-/// Text that is expected; a null is the word, as in a report, not the lack of an expectation.
-fn said<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Text>, D::Error> {
-    Text::deserialize(from).map(Some)
-}
-
-/// A number, or a word that stands for no bound.
-fn number_or<'de, D: Deserializer<'de>>(
-    word: &'static str,
-    deserializer: D,
-) -> Result<Option<u64>, D::Error> {
-    struct NumberOr(&'static str);
-    impl Visitor<'_> for NumberOr {
-        type Value = Option<u64>;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(formatter, "a number, or {}", self.0)
-        }
-
-        fn visit_u64<E: de::Error>(self, number: u64) -> Result<Option<u64>, E> {
-            Ok(Some(number))
-        }
-
-        fn visit_str<E: de::Error>(self, word: &str) -> Result<Option<u64>, E> {
-            if word == self.0 {
-                return Ok(None);
-            }
-            Err(E::invalid_value(de::Unexpected::Str(word), &self))
-        }
-    }
-    deserializer.deserialize_any(NumberOr(word))
-}
-
-fn all_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    number_or("all", from)
-}
-
-fn forever_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    number_or("forever", from)
-}
-
-fn forever_or_length<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Length>, D::Error> {
-    let parse = |text: &str| match text {
-        "forever" => Ok(None),
-        _ => Length::try_from(text.to_owned()).map(Some),
-    };
-    parsed("a length of time, such as 500ms or 2s, or forever", parse, from)
-}
-
-/// The names of the built-in drills, sorted.
-#[must_use]
-pub fn names() -> Vec<&'static str> {
-    let mut names: Vec<_> = BUILT_IN
-        .files()
-        .filter(|file| file.path().extension().is_some_and(|end| end == "yaml"))
-        .filter_map(|file| file.path().file_stem()?.to_str())
-        .collect();
-    names.sort_unstable();
-    names
-}
-
-/// The text of a built-in drill.
-#[must_use]
-pub fn built_in(name: &str) -> Option<&'static str> {
-    if name.contains(['/', '\\']) {
-        return None;
-    }
-    BUILT_IN.get_file(format!("{name}.yaml"))?.contents_utf8()
-}
-
-/// Whether `named` is a path rather than the name of a built-in drill.
-#[must_use]
-pub fn is_path(named: &str) -> bool {
-    named.contains(['/', '\\']) || Path::new(named).extension().is_some()
-}
-
-/// Why a drill cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// It is not there, or cannot be read.
-    Missing(String),
-    /// It is there, but is no drill.
-    Bad(String),
-}
-
-/// Reads a drill by the name of a built-in one, or by its path.
-///
-/// # Errors
-/// Why not, in one line.
-pub fn load(named: &str) -> Result<Script, Fault> {
-    if !is_path(named) {
-        let text = built_in(named).ok_or_else(|| {
-            Fault::Missing(format!(
-                "no such drill: {named}; `satyrn-host drill --list` names them, and a file is \
-                 given by its path"
-            ))
-        })?;
-        return Script::parse(named, text).map_err(Fault::Bad);
-    }
-    let text = read(Path::new(named))
-        .map_err(|why| Fault::Missing(format!("cannot read the drill {named}: {why}")))?;
-    Script::parse(named, &text).map_err(Fault::Bad)
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    let found = path.metadata().map_err(|error| error.to_string())?;
-    if !found.is_file() {
-        return Err("not a regular file".to_owned());
-    }
-    if found.len() > MAX_BYTES {
-        return Err(format!("larger than {MAX_BYTES} bytes"));
-    }
-    let mut text = String::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text))
-        .map_err(|error| error.to_string())?;
-    Ok(text)
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing(why) | Self::Bad(why) => formatter.write_str(why),
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const REST: &str = "expect: {code: OK, exit: 0}\n";
-
-    #[test]
-    fn every_built_in_drill_can_be_read() {
-        assert!(names().len() >= 70, "{}", names().len());
-        for name in names() {
-            let script = load(name).unwrap_or_else(|fault| panic!("{fault}"));
-            assert!(script.about.ends_with('.'), "{name}: {}", script.about);
-        }
-    }
-
-    #[test]
-    fn every_step_can_be_written() {
-        let text = "\
-about: Everything.
-needs: [linux, unix, proc]
-limits: {deadline: 500ms}
-host: {options: [-v], environment: {A: b}, chosen_by: variable, leash: true, request_bytes: 9}
-files: {a/b: {text: x, executable: true}}
-engine:
-  - read: all
-  - read: 5
-  - write: {text: a, to: stderr, times: 3, pieces: 2, pause: 1ms}
-  - write: {base64: /w==, times: forever}
-  - answer: OK
-  - answer: {code: X, message: y}
-  - close: stdin
-  - sleep: 5ms
-  - sleep: forever
-  - ignore: [TERM, SIGHUP]
-  - ready
-  - list_environment: stdout
-  - stop
-  - start:
-      holds: [stdout, stderr]
-      session: true
-      orphan: true
-      deep: 4
-      ignore: [TERM]
-      steps:
-        - start: {refork: true}
-        - exit: 3
-  - die: KILL
-when_ready:
-  - signal: TERM
-  - kill: inner
-  - freeze: 5ms
-  - sleep: 5ms
-  - close: leash
-expect:
-  code: OK
-  message: /a.c/
-  line: x
-  exit: SIGKILL
-  reason: shape
-  launch: completed
-  within: 1s
-  survivors: 0
-  warnings: [a, /b/]
-  report: {process.pid: null}
-";
-        let script = Script::parse("x", text).unwrap_or_else(|why| panic!("{why}"));
-        let Played::Steps(steps) = &script.engine else { panic!() };
-        assert_eq!(steps.len(), 15);
-        let Step::Write(write) = &steps[3] else { panic!() };
-        assert_eq!((write.bytes.as_slice(), write.times), (&b"\xff"[..], None));
-        let Step::Answer(Answer(bytes)) = &steps[4] else { panic!() };
-        assert_eq!(bytes, b"{\"version\":1,\"ok\":true,\"code\":\"OK\",\"message\":\"\"}\n");
-        assert_eq!(script.expect.exit, Exit::Signal(Signal("SIGKILL".into())));
-        let (below, descendant) = script.steps(&[13]).unwrap();
-        assert_eq!((below.len(), descendant.map(|found| found.deep)), (2, Some(4)));
-        assert!(script.steps(&[13, 0]).is_some_and(|(_, found)| found.is_some_and(|it| it.refork)));
-        for path in [&[99][..], &[0], &[13, 1], &[13, 0, 0, 0]] {
-            assert!(script.steps(path).is_none(), "{path:?}");
-        }
-    }
-
-    #[test]
-    fn mistakes_are_told_with_their_place_and_field() {
-        let engine = |step: &str| format!("about: x\nengine:\n  - ready\n  - {step}\n{REST}");
-        for (text, start, part) in [
-            (format!("{REST}engine: []\n"), "x:1:1: ", "missing field `about`"),
-            ("about: x\nengine: []\n".into(), "x:1:1: ", "missing field `expect`"),
-            (format!("about: x\nnope: 1\n{REST}"), "x:2:1: ", "unknown field `nope`"),
-            (format!("about: x\nabout: y\n{REST}"), "x:1:1: ", "duplicate field `about`"),
-            (format!("about: \"\"\nengine: []\n{REST}"), "x:1:1: about: ", "one sentence"),
-            (format!("about: x\n{REST}"), "x:1:1: engine: ", "is missing"),
-            (
-                format!("about: x\nengine: []\nstart: {{program: y}}\n{REST}"),
-                "x:3:1: start: ",
-                "`engine`",
-            ),
-            (format!("about: x\nengine: {{}}\n{REST}"), "x:2:9: engine: ", "expected a sequence"),
-            (engine("raed: all"), "x:4:5: engine[1]: ", "unknown variant `raed`"),
-            (engine("read: al"), "x:4:11: engine[1].read: ", "expected a number, or all"),
-            (engine("read: -1"), "x:4:11: engine[1].read: ", "-1"),
-            (engine("write: {txt: a}"), "x:4:13: engine[1].write: ", "unknown field `txt`"),
-            (engine("write: {}"), "x:4:12: engine[1].write: ", "`text` and `base64`"),
-            (engine("write: {base64: '!'}"), "x:4:12: engine[1].write: ", "field `base64`"),
-            (engine("write: {text: a, pieces: 0}"), "x:4:12: engine[1].write: ", "field `pieces`"),
-            (
-                engine("write: {text: '', times: forever}"),
-                "x:4:12: engine[1].write: ",
-                "field `times`",
-            ),
-            (engine("answer: NO"), "x:4:13: engine[1].answer: ", "expected OK, or {code"),
-            (engine("answer: {code: X}"), "x:4:13: engine[1].answer: ", "missing field `message`"),
-            (engine("sleep: 5"), "x:4:12: engine[1].sleep: ", "a number and a unit"),
-            (engine("close: all"), "x:4:12: engine[1].close: ", "unknown variant `all`"),
-            (engine("die: NOPE"), "x:4:10: engine[1].die: ", "\"NOPE\" is not a signal"),
-            (engine("exit: 256"), "x:4:11: engine[1].exit: ", "256"),
-            (engine("exit: 1\n    read: all"), "x:4:5: engine[1]: ", "single key"),
-            (engine("start: {deep: 0}"), "x:4:12: engine[1].start: ", "field `deep`"),
-            (
-                engine("start: {refork: true, deep: 2}"),
-                "x:4:12: engine[1].start: ",
-                "field `refork`",
-            ),
-            (
-                engine("start: {steps: [{raed: all}]}"),
-                "x:4:22: engine[1].start.steps[0]: ",
-                "unknown variant `raed`",
-            ),
-            (
-                "about: x\nengine: []\nexpect: {exit: 0}\n".into(),
-                "x:3:9: expect: ",
-                "`code` or `line`",
-            ),
-            ("about: x\nengine: []\nexpect: {code: OK}\n".into(), "x:3:9: expect: ", "`exit`"),
-            (
-                "about: x\nengine: []\nexpect: {code: OK, exit: 256}\n".into(),
-                "x:3:26: expect.exit: ",
-                "an exit code, or the name of a signal",
-            ),
-            (
-                "about: x\nengine: []\nexpect: {code: '/(/', exit: 0}\n".into(),
-                "x:3:16: expect.code: ",
-                "/(/",
-            ),
-            (
-                "about: x\nengine: []\nexpect: {code: OK, exit: 0, report: {a: '/(/'}}\n".into(),
-                "x:3:9: expect: ",
-                "field `report`: a: ",
-            ),
-            (
-                format!("about: x\nlimits: {{deadline: 0s}}\nengine: []\n{REST}"),
-                "x:2:20: limits.deadline: ",
-                "more than zero",
-            ),
-            (
-                format!("about: x\nhost: {{request_bytes: 200000}}\nengine: []\n{REST}"),
-                "x:2:23: host.request_bytes: ",
-                "up to 120000",
-            ),
-            (
-                format!("about: x\nengine: []\nwhen_ready: [{{signal: TERM}}]\n{REST}"),
-                "x:3:1: when_ready: ",
-                "needs a step `ready`",
-            ),
-            (
-                format!("about: x\nengine: [ready]\nwhen_ready: [{{close: leash}}]\n{REST}"),
-                "x:3:1: when_ready: ",
-                "`host: {leash: true}`",
-            ),
-            (
-                format!("about: x\nfiles: {{../a: {{text: b}}}}\nengine: []\n{REST}"),
-                "x:2:1: files: ",
-                "\"../a\"",
-            ),
-            ("about: [".into(), "x:", ""),
-            ("about: x\n---\nabout: y\n".into(), "x:", ""),
-            (String::new(), "x", ""),
-        ] {
-            let why = Script::parse("x", &text).expect_err(&text);
-            assert!(why.starts_with(start) && why.contains(part), "{text}: {why}");
-            assert!(!why.contains('\n') && !why.contains(" at line "), "{why}");
-        }
-    }
-
-    #[test]
-    fn needs_follow_from_the_steps() {
-        let needs = |steps: &str, more: &str| {
-            let text = format!("about: x\nengine: {steps}\n{more}{REST}");
-            Script::parse("x", &text).unwrap_or_else(|why| panic!("{why}")).needs()
-        };
-        assert_eq!(needs("[{read: all}, {start: {deep: 3}}]", ""), []);
-        assert_eq!(needs("[stop]", ""), [Need::Unix]);
-        assert_eq!(needs("[{start: {steps: [{die: TERM}]}}]", ""), [Need::Unix]);
-        assert_eq!(needs("[{start: {session: true}}]", "needs: [uv]\n"), [Need::Uv, Need::Unix]);
-        let more = "when_ready: [{freeze: 1s}]\n";
-        assert_eq!(needs("[ready]", more), [Need::Proc]);
-        assert_eq!(needs("[ready]", "when_ready: [{signal: INT}]\n"), [Need::Unix]);
-    }
-
-    #[test]
-    fn text_is_exact_or_a_pattern() {
-        let text = "about: x\nengine: []\nexpect: {code: OK, exit: 0, reason: null}\n";
-        let script = Script::parse("x", text).unwrap_or_else(|why| panic!("{why}"));
-        assert!(script.expect.reason.is_some_and(|reason| reason.matches("null")));
-        let matches = |text: &str, seen| Text::try_from(text.to_owned()).unwrap().matches(seen);
-        assert!(matches("a.c", "a.c") && !matches("a.c", "abc") && !matches("a", "ab"));
-        assert!(matches("/a.c/", "xabcx") && !matches("/^a$/", "ab") && matches("/", "/"));
-    }
-}
+#[path = "script_tests.rs"]
+mod tests;

@@ -1,0 +1,114 @@
+//! How the fields of a drill file are read, so that each mistake gets its place.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+
+use super::script::{Length, Text};
+
+/// Reads a scalar by a function. Its mistakes are raised while the scalar is being read, which is
+/// how they get its place and its field's name.
+pub(super) fn parsed<'de, D: Deserializer<'de>, T>(
+    what: &'static str,
+    parse: impl Fn(&str) -> Result<T, String>,
+    deserializer: D,
+) -> Result<T, D::Error> {
+    struct Parsed<F>(&'static str, F);
+    impl<T, F: Fn(&str) -> Result<T, String>> Visitor<'_> for Parsed<F> {
+        type Value = T;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str(self.0)
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+            (self.1)(text).map_err(E::custom)
+        }
+    }
+    deserializer.deserialize_str(Parsed(what, parse))
+}
+
+/// Reads a mapping as `F` and checks it; for the same reason as [`parsed`].
+pub(super) fn checked<'de, D, F, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    F: Deserialize<'de>,
+    T: TryFrom<F, Error = String>,
+{
+    struct Checked<F, T>(PhantomData<(F, T)>);
+    impl<'de, F: Deserialize<'de>, T: TryFrom<F, Error = String>> Visitor<'de> for Checked<F, T> {
+        type Value = T;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a mapping")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            let fields = F::deserialize(MapAccessDeserializer::new(map))?;
+            T::try_from(fields).map_err(de::Error::custom)
+        }
+    }
+    deserializer.deserialize_map(Checked(PhantomData))
+}
+
+pub(super) fn request_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let parse = |text: &str| match text.parse() {
+        Ok(bytes @ 0..=120_000) => Ok(bytes),
+        _ => Err(format!("{text} is not a number of bytes up to 120000")),
+    };
+    parsed("a number of bytes", parse, from)
+}
+
+/// Text that is expected; a null is the word, as in a report, not the lack of an expectation.
+pub(super) fn said<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Text>, D::Error> {
+    Text::deserialize(from).map(Some)
+}
+
+/// A number, or a word that stands for no bound.
+fn number_or<'de, D: Deserializer<'de>>(
+    word: &'static str,
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    struct NumberOr(&'static str);
+    impl Visitor<'_> for NumberOr {
+        type Value = Option<u64>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(formatter, "a number, or {}", self.0)
+        }
+
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<Option<u64>, E> {
+            Ok(Some(number))
+        }
+
+        fn visit_str<E: de::Error>(self, word: &str) -> Result<Option<u64>, E> {
+            if word == self.0 {
+                return Ok(None);
+            }
+            Err(E::invalid_value(de::Unexpected::Str(word), &self))
+        }
+    }
+    deserializer.deserialize_any(NumberOr(word))
+}
+
+pub(super) fn all_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    number_or("all", from)
+}
+
+pub(super) fn forever_or_number<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<u64>, D::Error> {
+    number_or("forever", from)
+}
+
+pub(super) fn forever_or_length<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Length>, D::Error> {
+    let parse = |text: &str| match text {
+        "forever" => Ok(None),
+        _ => Length::try_from(text.to_owned()).map(Some),
+    };
+    parsed("a length of time, such as 500ms or 2s, or forever", parse, from)
+}
