@@ -3,6 +3,8 @@
 //! Floor 0. Both the host and the engine print through here, so neither can be made to forge a
 //! second line or to move the cursor.
 
+use std::ffi::OsString;
+
 /// The longest line, in characters, its line feed not counted.
 pub const MAX_CHARS: usize = 4096;
 
@@ -35,6 +37,12 @@ pub fn escape(text: &str) -> String {
         push_escaped(&mut out, c);
     }
     out
+}
+
+/// A command line as it may be quoted in a message.
+#[must_use]
+pub fn escape_args(args: &[OsString]) -> Vec<OsString> {
+    args.iter().map(|arg| escape(&arg.to_string_lossy()).into()).collect()
 }
 
 /// At most `max` characters of `text`, ending in `…` where something was cut.

@@ -4,9 +4,10 @@
 //! Floor 0, pure and total: no input panics. Host and engine both build on this file and on
 //! nothing of each other.
 
-use serde::de::{IgnoredAny, MapAccess, Visitor};
+use std::collections::HashSet;
+
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::line::shorten;
@@ -226,12 +227,13 @@ impl Response {
     /// What is wrong with the shape, naming the member.
     pub fn parse(text: &str) -> Result<Self, String> {
         let members = Members::read(text).map_err(|problem| format!("response {problem}"))?;
+        let mut names = HashSet::with_capacity(members.0.len());
         for (name, raw) in &members.0 {
-            if members.count(name) > 1 {
+            if !names.insert(name.as_str()) {
                 let name = shorten(name, 64);
                 return Err(format!("member '{name}' stands more than once"));
             }
-            if let Err(error) = serde_json::from_str::<Value>(raw.get()) {
+            if let Err(error) = serde_json::from_str::<Readable>(raw.get()) {
                 let name = shorten(name, 64);
                 return Err(format!("member '{name}' cannot be read: {}", reason(&error)));
             }
@@ -412,6 +414,58 @@ impl<'de> Deserialize<'de> for Members<'de> {
             }
         }
         deserializer.deserialize_map(InOrder)
+    }
+}
+
+/// Any JSON value that can be read: its numbers have a range, its strings are whole. Nothing of it
+/// is kept, so that a large value costs no memory.
+struct Readable;
+
+impl<'de> Deserialize<'de> for Readable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Drop;
+        impl<'de> Visitor<'de> for Drop {
+            type Value = Readable;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("a value")
+            }
+
+            fn visit_unit<E>(self) -> Result<Readable, E> {
+                Ok(Readable)
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Readable, E> {
+                Ok(Readable)
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Readable, E> {
+                Ok(Readable)
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Readable, E> {
+                Ok(Readable)
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Readable, E> {
+                Ok(Readable)
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Readable, E> {
+                Ok(Readable)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Readable, A::Error> {
+                while seq.next_element::<Readable>()?.is_some() {}
+                Ok(Readable)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Readable, A::Error> {
+                while map.next_entry::<Readable, Readable>()?.is_some() {}
+                Ok(Readable)
+            }
+        }
+        deserializer.deserialize_any(Drop)
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
-use crate::line::line;
+use crate::line::{PREFIX, escape_args, line};
 use crate::protocol::{Code, Response};
 
 const AFTER_HELP: &str = "\
@@ -75,11 +75,23 @@ pub fn main() -> ExitCode {
     if args.len() == 2 && args[1] == "protocol" {
         return protocol();
     }
+    std::panic::set_hook(Box::new(|_| {}));
+    std::panic::catch_unwind(|| command(args)).unwrap_or_else(|_| {
+        // A crash is not a refusal.
+        let _ = writeln!(std::io::stderr(), "{PREFIX}defect: please report it");
+        ExitCode::FAILURE
+    })
+}
+
+fn command(args: Vec<OsString>) -> ExitCode {
+    let shown = escape_args(&args);
     match Cli::try_parse_from(args) {
         Ok(Cli { command: Command::Protocol }) => protocol(),
         Ok(Cli { command: Command::Check(options) }) => check(&options),
         Err(error) => {
-            // Help and version go to stdout with 0, everything else to stderr with 2.
+            // Help and version go to stdout with 0, everything else to stderr with 2. What was
+            // typed is quoted there, so it is parsed again in a form that can be shown.
+            let error = Cli::try_parse_from(shown).err().unwrap_or(error);
             let _ = error.print();
             ExitCode::from(if error.use_stderr() { Code::Usage.exit() } else { 0 })
         }
@@ -103,11 +115,8 @@ fn check(options: &Check) -> ExitCode {
             continue;
         }
         // Of several contracts, each line says which one it speaks of.
-        let of = if options.contracts.len() > 1 && !response.message.contains(&*path) {
-            format!("{path}: ")
-        } else {
-            String::new()
-        };
+        let several = options.contracts.len() > 1;
+        let of = if several { format!("{path}: ") } else { String::new() };
         if !response.ok {
             let line = line(&response.code, &format!("{of}{}", response.message));
             let _ = writeln!(std::io::stderr(), "{line}");

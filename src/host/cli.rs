@@ -9,6 +9,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use super::drill::cli as drills;
 use super::env::Wish;
 use super::schema::NAMES;
+use crate::line::escape_args;
 
 /// The longest deadline.
 const MAX_DEADLINE: Duration = Duration::from_hours(24);
@@ -167,16 +168,20 @@ pub fn parse(args: &[OsString]) -> Invocation {
             // reached; the help says how.
             Invocation::Print { text: Cli::command().render_help().to_string(), exit: 2 }
         }
-        Err(error) if error.use_stderr() && args.get(1).is_some_and(|arg| arg == "implement") => {
-            let text = error.to_string();
-            let mut parts = text.splitn(2, "\n\n");
-            let detail = parts.next().unwrap_or_default().trim_start_matches("error: ");
-            let detail = detail.split_whitespace().collect::<Vec<_>>().join(" ");
-            Invocation::Usage { detail, hint: parts.next().unwrap_or_default().to_owned() }
-        }
         Err(error) => {
-            let exit = if error.use_stderr() { 2 } else { 0 };
-            Invocation::Print { text: error.to_string(), exit }
+            // What was typed is quoted in it, so it is parsed again in a form that can be shown.
+            let error = Cli::try_parse_from(escape_args(args)).err().unwrap_or(error);
+            let text = error.to_string();
+            if !error.use_stderr() {
+                return Invocation::Print { text, exit: 0 };
+            }
+            if args.get(1).is_none_or(|arg| arg != "implement") {
+                return Invocation::Print { text, exit: 2 };
+            }
+            let (detail, hint) = text.split_once("\n\n").unwrap_or((&text, ""));
+            let detail = detail.trim_start_matches("error: ");
+            let detail = detail.split_whitespace().collect::<Vec<_>>().join(" ");
+            Invocation::Usage { detail, hint: hint.to_owned() }
         }
     }
 }
@@ -276,6 +281,7 @@ mod tests {
             (&["implement", "--engine-repo", "/r", "--drill", "d", "a"], "cannot be used with"),
             (&["implement", "--env", "A_TOKEN", "a"], "A_TOKEN=REASON"),
             (&["implement", "--format", "xml", "a"], "invalid value 'xml'"),
+            (&["implement", "--\u{1b}[2J\nx"], "--\\u{1b}[2J\\nx"),
         ] {
             let detail = usage(words);
             assert!(detail.contains(part) && !detail.contains('\n'), "{words:?}: {detail}");

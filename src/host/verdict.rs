@@ -80,10 +80,24 @@ pub struct Terms {
     pub uv: bool,
 }
 
-/// A refusal that came before anything was started.
+/// The outcome of a refusal of the host's own, as it is before anything was observed.
 #[must_use]
 pub fn refused(refusal: &Refusal) -> Outcome {
-    host_says(refusal)
+    Outcome {
+        code: refusal.code().to_owned(),
+        message: refusal.to_string(),
+        exit: refusal.exit(),
+        source: Source::Host,
+        reason: refusal.reason(),
+        launch: match refusal {
+            Refusal::HostFailed(_) => Launch::Incomplete,
+            _ => Launch::LaunchFailed,
+        },
+        response_present: None,
+        response_valid: None,
+        exit_agrees: None,
+        warnings: Vec::new(),
+    }
 }
 
 /// Judges an observation: the first row of SPEC's table that matches.
@@ -95,15 +109,15 @@ pub fn judge(terms: Terms, seen: &Observation) -> Outcome {
     let read = protocol::json(&seen.stdout.bytes).map(Response::parse);
     let (present, valid) = (read.is_ok(), matches!(read, Ok(Ok(_))));
     let outcome = match (&seen.stop, read) {
-        (Some(Stop::Cancelled(by)), _) => host_says(&cancelled(by)), // row 3
-        (Some(Stop::Deadline), _) => host_says(&timeout(terms, seen)), // row 4
+        (Some(Stop::Cancelled(by)), _) => refused(&cancelled(by)), // row 3
+        (Some(Stop::Deadline), _) => refused(&timeout(terms, seen)), // row 4
         (Some(Stop::OutputLimit), _) => {
             let detail = format!("stdout grew above {} bytes", terms.stdout); // row 5
-            host_says(&Refusal::Malformed { reason: "output-limit", detail })
+            refused(&Refusal::Malformed { reason: "output-limit", detail })
         }
-        (None, Err(fault)) => host_says(&no_answer(terms, seen, fault)), // rows 6 and 7
+        (None, Err(fault)) => refused(&no_answer(terms, seen, fault)), // rows 6 and 7
         (None, Ok(Err(problem))) => {
-            host_says(&Refusal::Malformed { reason: "shape", detail: problem }) // row 8
+            refused(&Refusal::Malformed { reason: "shape", detail: problem }) // row 8
         }
         (None, Ok(Ok(response))) => answered(seen, response), // rows 9 to 11
     };
@@ -145,7 +159,7 @@ fn answered(seen: &Observation, response: Response) -> Outcome {
                 detail: "it answered OK, but its exit could not be seen".to_owned(),
             },
         };
-        return Outcome { exit_agrees, ..host_says(&refusal) };
+        return Outcome { exit_agrees, ..refused(&refusal) };
     }
     let exit = match (mirrored, exit) {
         (Some(code), _) => code.exit(),
@@ -249,25 +263,6 @@ fn exit_named(exit: i64) -> String {
 /// Windows' NTSTATUS codes are known by their hexadecimal form.
 fn exit_shown(exit: i64) -> String {
     if exit > 0xffff { format!("0x{exit:08X}") } else { exit.to_string() }
-}
-
-/// The outcome of a refusal of the host's own, as it is before anything was observed.
-fn host_says(refusal: &Refusal) -> Outcome {
-    Outcome {
-        code: refusal.code().to_owned(),
-        message: refusal.to_string(),
-        exit: refusal.exit(),
-        source: Source::Host,
-        reason: refusal.reason(),
-        launch: match refusal {
-            Refusal::HostFailed(_) => Launch::Incomplete,
-            _ => Launch::LaunchFailed,
-        },
-        response_present: None,
-        response_valid: None,
-        exit_agrees: None,
-        warnings: Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use crate::common::run;
 use std::fmt::Write;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 const MIB: usize = 1 << 20;
 
@@ -80,16 +79,14 @@ fn a_mebibyte_of_anything_is_judged_in_time_and_memory() {
     for (name, text, exit) in cases {
         assert!(text.len() <= MIB, "{name}: {}", text.len());
         std::fs::write(&path, text).unwrap();
-        let began = Instant::now();
-        // The limit counts address space, which is more than what is resident.
+        // The limits count address space, which is more than what is resident, and seconds of
+        // computing, which a busy machine does not stretch.
         let ran = run(Command::new("/bin/sh")
-            .args(["-c", "ulimit -v 65536; exec \"$@\"", "sh"])
+            .args(["-c", "ulimit -v 65536; ulimit -t 1; exec \"$@\"", "sh"])
             .arg(env!("CARGO_BIN_EXE_satyrn-engine"))
             .args(["check", "--repo", "."])
             .arg(&path));
-        let took = began.elapsed();
         assert_eq!((ran.exit, ran.stdout.as_str()), (Some(exit), ""), "{name}: {ran:?}");
-        assert!(took < Duration::from_secs(1), "{name}: {took:?}");
         assert!(ran.stderr.chars().count() < 500, "{name}: {}", ran.stderr);
     }
 }

@@ -21,6 +21,8 @@ pub(crate) fn host() -> Command {
 }
 
 pub(crate) fn program(path: impl AsRef<Path>) -> Command {
+    #[cfg(unix)]
+    handle_ignored();
     let mut command = Command::new(path.as_ref());
     for name in
         ["SATYRN_ENGINE", "SATYRN_ENGINE_REPO", "SATYRN_DRILL", "SATYRN_DEADLINE", "SATYRN_LOG"]
@@ -28,6 +30,22 @@ pub(crate) fn program(path: impl AsRef<Path>) -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// A suite that runs in the background may ignore SIGINT, and so would every host that it starts.
+/// A handled signal does not stay handled across an exec, so they are handled here.
+#[cfg(unix)]
+fn handle_ignored() {
+    use std::sync::{Arc, LazyLock};
+    static ONCE: LazyLock<()> = LazyLock::new(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0");
+        let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
+        for signal in (1..32).filter(|signal| mask >> (signal - 1) & 1 == 1) {
+            let _ = signal_hook::flag::register(signal, Arc::default());
+        }
+    });
+    LazyLock::force(&ONCE);
 }
 
 /// Runs to the end with nothing on stdin.

@@ -130,7 +130,8 @@ fn many_contracts_in_one_call() {
     let first =
         "satyrn-engine: CONTRACT_MISSING_FIELD: no-fields.yaml: missing required field 'id'";
     assert!(lines[0].starts_with(first), "{}", lines[0]);
-    let second = "satyrn-engine: CONTRACT_UNREADABLE: cannot read contract missing.yaml: ";
+    let second =
+        "satyrn-engine: CONTRACT_UNREADABLE: missing.yaml: cannot read contract missing.yaml: ";
     assert!(lines[1].starts_with(second), "{}", lines[1]);
 
     let ran = check(&["--format", "json", "good.yaml", "list.yaml"]);
@@ -179,4 +180,7 @@ fn the_command_line() {
         assert_eq!(ran.stdout.is_empty(), exit == 2, "{words:?}");
         assert_eq!(ran.stderr.is_empty(), exit == 0, "{words:?}");
     }
+    let ran = run(engine().args(["check", "--\u{1b}[2J\nsatyrn-engine: OK"]));
+    assert!(!ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
+    assert_eq!(ran.exit, Some(2));
 }

@@ -24,7 +24,7 @@ use super::script::{Action, ChosenBy, Need, Part, Reader, Script, Text};
 use super::set::{Fault, is_path, load, names};
 use crate::host::engines::{absolute, find};
 use crate::host::plan::Surroundings;
-use crate::host::process::{hosts, own};
+use crate::host::process::{hosts, own, signals};
 
 /// The deadline of a host that is told none.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -139,6 +139,8 @@ pub(super) fn many<T: Send>(
     around: &Surroundings,
     one: impl Fn(usize) -> T + Sync,
 ) -> Vec<T> {
+    // A drill sends signals; a host does not take one that it was born ignoring.
+    signals::reset_ignored();
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     let jobs = jobs.map_or_else(cores, usize::from).min(total).max(1);
     let bar = progress(total, around);

@@ -1,5 +1,8 @@
 //! Unix: signals by name, and which of them this process was born ignoring.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 /// The signals that cancel an exchange, with the names that the verdict gives them.
 pub(in crate::host) const CANCELLING: [(i32, u8, &str); 3] = [
     (signal_hook::consts::SIGINT, 2, "SIGINT"),
@@ -33,6 +36,14 @@ pub(super) fn unblock() {
 /// The signals that are ignored, as far as the system tells.
 pub(in crate::host) fn ignored() -> Vec<i32> {
     mask(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+/// Has what is started from here on find every signal at its default. One that is ignored stays
+/// ignored across an exec, a handled one does not: so they are handled, by doing nothing.
+pub(in crate::host) fn reset_ignored() {
+    for signal in ignored() {
+        let _ = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
+    }
 }
 
 /// Reads the `SigIgn` line: a hexadecimal mask, signal 1 the lowest bit.

@@ -13,8 +13,6 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
@@ -88,7 +86,7 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
     };
     let mut channel = File::from(channel);
     close_inherited(channel.as_raw_fd());
-    reset_ignored();
+    signals::reset_ignored();
     if channel.write_all(&[READY]).is_err() {
         return ExitCode::FAILURE;
     }
@@ -145,13 +143,6 @@ fn close_inherited(channel: i32) {
     for fd in open {
         // The listing's own descriptor is closed by now; that this fails for it does not matter.
         let _ = nix::unistd::close(fd);
-    }
-}
-
-/// Signals that are ignored stay ignored across an exec, handled ones do not: so they are handled.
-fn reset_ignored() {
-    for signal in signals::ignored() {
-        let _ = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
     }
 }
 
