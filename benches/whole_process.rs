@@ -7,6 +7,7 @@
 //! All subjects run in turn, again and again, so that a machine that changes its speed changes it
 //! for all of them: compare medians and ratios, never a single time.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run ends")]
+#![expect(clippy::cast_precision_loss, reason = "its figures are small")]
 #![expect(clippy::print_stdout, reason = "its output is the point")]
 #![expect(clippy::disallowed_methods, reason = "it starts programs")]
 
@@ -45,7 +46,7 @@ child.on('close', (code) => { clearTimeout(timer); JSON.parse(out); process.exit
 child.stdin.end(require('node:fs').readFileSync(request));
 ";
 
-/// Shaped as the reference engine is: PyYAML's safe loader behind the protocol.
+/// Shaped as the reference engine is: the safe loader of `PyYAML` behind the protocol.
 const PYTHON_ENGINE: &str = "
 import json, sys, yaml
 request = json.load(sys.stdin)

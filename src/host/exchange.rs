@@ -68,6 +68,7 @@ pub async fn exchange(plan: &Plan, cancel: &Cancellation) -> Observation {
                 }
                 Ok(Some(stop)) => seen.stop = Some(stop),
                 Ok(None) => {
+                    seen.started = true;
                     let has_exited = || child.has_exited();
                     seen.stop = talk.run(has_exited, child.exited(), deadline, cancel).await;
                 }
@@ -84,11 +85,12 @@ pub async fn exchange(plan: &Plan, cancel: &Cancellation) -> Observation {
             }
             let end = child.destroy(plan.limits.sweep);
             talk.drain().await;
-            seen.input = Some(talk.input());
+            // Before the program ran, exit and request were those of the stub.
+            seen.input = seen.started.then(|| talk.input());
             (seen.stdout, seen.stderr) = talk.captured();
             // An end that the host brought about says nothing about the output.
             seen.stdout.complete &= complete || seen.stop.is_none();
-            seen.ended = end.ended;
+            seen.ended = end.ended.filter(|_| seen.started);
             seen.contained = Some(end.contained);
             seen.orphaned = end.orphaned;
             seen.survivors = end.survivors;

@@ -16,11 +16,12 @@ pub mod verdict;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use cli::{Format, Implement, Invocation};
 use exchange::{Cancellation, exchange};
 use observation::{Cancel, Observation};
-use plan::{Plan, Surroundings, plan};
+use plan::{Limits, Plan, Surroundings, deadline, plan};
 use process::Role;
 use refusal::Refusal;
 use verdict::{Outcome, Terms, judge, refused};
@@ -50,8 +51,9 @@ pub fn main() -> ExitCode {
             tell(schema::text(name).map(|text| (text.to_owned(), 0)).ok_or_else(|| name.to_owned()))
         }
         Invocation::Usage { detail, hint } => {
+            let exit = say(&refused(&Refusal::Usage(detail)), cli::wants_json(&args), None);
             complain(hint.trim_end());
-            say(&refused(&Refusal::Usage(detail)), cli::wants_json(&args), None)
+            exit
         }
         Invocation::Print { text, exit: 0 } => {
             print(&text);
@@ -87,8 +89,8 @@ fn implement(options: &Implement, guarded: bool, name: Option<&OsString>) -> u8 
     if let Err(why) = log(options.verbose, &around) {
         return refuse(&Refusal::Usage(why));
     }
-    let plan = match plan(options, &around) {
-        Ok(plan) => plan,
+    let chosen = match deadline(options, &around) {
+        Ok(chosen) => chosen,
         Err(refusal) => return refuse(&refusal),
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -98,20 +100,41 @@ fn implement(options: &Implement, guarded: bool, name: Option<&OsString>) -> u8 
             return refuse(&refusal::start_failed("no-runtime", why));
         }
     };
-    let seen = runtime.block_on(async {
+    let announce = |deadline: Duration| {
+        if guarded {
+            print(&process::announce(deadline));
+        }
+    };
+    let done = runtime.block_on(async {
         let cancel = Cancellation::default();
         listen(&cancel);
-        if guarded {
-            print(&process::announce(plan.limits.deadline));
+        // Before the disk is looked at, which may take as long as it likes.
+        let promised = chosen.unwrap_or(Limits::default().deadline);
+        announce(promised);
+        let plan = plan(options, &around)?;
+        if plan.limits.deadline != promised {
+            announce(plan.limits.deadline);
         }
-        exchange(&plan, &cancel).await
+        let seen = exchange(&plan, &cancel).await;
+        Ok((plan, seen))
     });
+    let (plan, seen) = match done {
+        Ok(done) => done,
+        Err(refusal) => return refuse(&refusal),
+    };
     let terms = Terms {
         deadline: plan.limits.deadline,
         stdout: plan.limits.stdout,
         uv: matches!(plan.engine, engines::Engine::Checkout(_)),
     };
-    tracing::debug!(?seen, "observation");
+    tracing::debug!(
+        stop = ?seen.stop,
+        ended = ?seen.ended,
+        stdout = seen.stdout.total,
+        stderr = seen.stderr.total,
+        elapsed = ?seen.elapsed,
+        "observation"
+    );
     let outcome = judge(terms, &seen);
     for warning in &outcome.warnings {
         tracing::warn!("{}", line::escape(warning));
@@ -172,7 +195,8 @@ fn log(verbose: u8, around: &Surroundings) -> Result<(), String> {
         (1, _) => Targets::new().with_default(LevelFilter::INFO),
         (_, _) => Targets::new().with_default(LevelFilter::DEBUG),
     };
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let layer =
+        tracing_subscriber::fmt::layer().with_writer(|| process::outlet::Stderr).with_ansi(false);
     tracing_subscriber::registry().with(layer.with_filter(filter)).init();
     Ok(())
 }
@@ -196,6 +220,7 @@ fn print(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
+/// A hint that nobody has room for is lost; nothing waits for it.
 fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    process::outlet::write(std::io::stderr(), format!("{text}\n").as_bytes(), Duration::ZERO);
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 pub struct Observation {
     /// Why no engine ran, if none did.
     pub start_fault: Option<StartFault>,
+    /// Whether the engine is known to run or to have run.
+    pub started: bool,
     /// The engine's process id.
     pub pid: Option<u32>,
     /// What made the host end the exchange, if it did not end by itself.

@@ -77,22 +77,29 @@ impl Default for Limits {
     }
 }
 
-/// Decides everything.
+/// The deadline that the caller chose: the flag's, else the variable's.
+///
+/// # Errors
+/// USAGE.
+pub fn deadline(options: &Implement, around: &Surroundings) -> Result<Option<Duration>, Refusal> {
+    match (options.deadline, around.var("SATYRN_DEADLINE")) {
+        (Some(deadline), _) => Ok(Some(deadline)),
+        (None, None) => Ok(None),
+        (None, Some(text)) => parse_deadline(&text.to_string_lossy())
+            .map(Some)
+            .map_err(|why| Refusal::Usage(format!("SATYRN_DEADLINE {why}"))),
+    }
+}
+
+/// Decides everything. Looks at the disk, which may take as long as it likes.
 ///
 /// # Errors
 /// USAGE or `ENGINE_START_FAILED` (SPEC 2, rows 1 and 2).
 pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal> {
+    let deadline = deadline(options, around)?;
     let contract = utf8("CONTRACT", options.contract.as_os_str()).map_err(Refusal::Usage)?;
     let repo = options.repo.clone().unwrap_or_else(|| ".".into());
     let repo = utf8("--repo", repo.as_os_str()).map_err(Refusal::Usage)?;
-    let deadline = match (options.deadline, around.var("SATYRN_DEADLINE")) {
-        (Some(deadline), _) => Some(deadline),
-        (None, None) => None,
-        (None, Some(text)) => Some(
-            parse_deadline(&text.to_string_lossy())
-                .map_err(|why| Refusal::Usage(format!("SATYRN_DEADLINE {why}")))?,
-        ),
-    };
     let (engine, origin) = choose(options, &|name| around.var(name))?;
     let cwd = around.cwd.as_ref().map_err(|why| {
         start_failed("no-working-directory", format!("the working directory is gone: {why}"))

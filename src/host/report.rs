@@ -95,7 +95,13 @@ pub fn json(outcome: &Outcome, seen: Option<(&Plan, &Observation)>) -> String {
 
 fn process(outcome: &Outcome, plan: &Plan, seen: &Observation) -> Process {
     let command = &plan.command;
-    let started = seen.start_fault.is_none();
+    // A start that was cut off may have happened or not.
+    let started = match (seen.started, &seen.start_fault) {
+        (true, _) => Some(true),
+        (false, Some(_)) => Some(false),
+        (false, None) => None,
+    };
+    let ran = seen.start_fault.is_none();
     let (exit_code, signal) = match &seen.ended {
         Some(Ended::Exit(code)) => (Some(*code), None),
         Some(Ended::Signal(name)) => (None, Some(name.clone())),
@@ -106,23 +112,23 @@ fn process(outcome: &Outcome, plan: &Plan, seen: &Observation) -> Process {
         args: Some(command.args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect()),
         cwd: Some(command.cwd.to_string_lossy().into_owned()),
         pid: seen.pid,
-        started: Some(started),
+        started,
         contained: seen.contained,
         orphaned: seen.orphaned,
         survivors: seen.survivors,
         exit_code,
         signal,
         exit_agrees: outcome.exit_agrees,
-        timed_out: started.then_some(seen.stop == Some(Stop::Deadline)),
+        timed_out: ran.then_some(seen.stop == Some(Stop::Deadline)),
         input_delivery: seen.input.map(|input| match input {
             Input::Delivered => "delivered",
             Input::Failed => "failed",
             Input::Unread => "unread",
         }),
-        stdout_bytes: started.then_some(seen.stdout.total),
-        stdout_complete: started.then_some(seen.stdout.complete),
-        stderr_bytes: started.then_some(seen.stderr.total),
-        stderr_tail: started.then(|| String::from_utf8_lossy(&seen.stderr.bytes).into_owned()),
+        stdout_bytes: ran.then_some(seen.stdout.total),
+        stdout_complete: ran.then_some(seen.stdout.complete),
+        stderr_bytes: ran.then_some(seen.stderr.total),
+        stderr_tail: ran.then(|| String::from_utf8_lossy(&seen.stderr.bytes).into_owned()),
         response_present: outcome.response_present,
         response_valid: outcome.response_valid,
         elapsed_ms: Some(u64::try_from(seen.elapsed.as_millis()).unwrap_or(u64::MAX)),

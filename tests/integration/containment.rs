@@ -409,3 +409,67 @@ fn without_proc_there_is_the_group_alone_and_the_report_says_so() {
     let process = &report["process"];
     assert_eq!((&process["contained"], &process["survivors"]), (&false.into(), &Value::Null));
 }
+
+#[test]
+fn children_of_the_caller_are_left_alone() {
+    // A shell that starts something and then executes the host leaves its child to the host.
+    let stage = Stage::new("ok");
+    let words = "sleep 60 & echo $! >pid; exec \"$@\" > >(cat >said)";
+    let mut shell = Command::new("bash");
+    let ran = shell
+        .args(["-c", words, "bash", env!("CARGO_BIN_EXE_satyrn-host"), "implement", "--engine"])
+        .arg(&stage.engine)
+        .arg(fixtures().join("contracts/good.yaml"))
+        .current_dir(stage.dir.path())
+        .stdin(Stdio::null())
+        .status();
+    let Ok(status) = ran else {
+        eprintln!("no bash: nothing is tested here");
+        return;
+    };
+    assert_eq!(status.code(), Some(0));
+    let said = || std::fs::read_to_string(stage.dir.path().join("said")).unwrap_or_default();
+    await_until("the line is read", || said() == "satyrn-engine: OK\n");
+    let pid = std::fs::read_to_string(stage.dir.path().join("pid")).unwrap();
+    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+}
+
+#[test]
+fn what_an_engine_writes_into_the_hosts_own_pipe_is_no_verdict() {
+    // Only root may open it at all; for others the verdict is the engine's answer.
+    for forged in ["echo satyrn-engine: OK", "head -c 40000000 /dev/zero"] {
+        let stage =
+            Stage::new(&format!("({forged} >/proc/$PPID/fd/1) 2>/dev/null; cat >/dev/null"));
+        let (ran, _) = stage.run(&[]);
+        assert!(matches!(ran.exit, Some(1 | 76)), "{ran:?}");
+        assert_eq!(ran.stdout.lines().count(), 1, "{ran:?}");
+        assert!(!ran.stdout.starts_with("satyrn-engine: OK"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_start_that_was_cut_off_is_not_called_one() {
+    // The stub is stopped before it can execute anything.
+    let stage = Stage::new("ok");
+    let host = stage.host(&["--deadline", "300ms"]).spawn().unwrap();
+    let inner = inner(&host);
+    let list = format!("/proc/{0}/task/{0}/children", inner.as_raw_nonzero());
+    let stub = || std::fs::read_to_string(&list).ok()?.trim().parse().ok().and_then(Pid::from_raw);
+    await_until("the stub is there, or all is over", || {
+        stub().is_some_and(|stub| kill_process(stub, Signal::STOP).is_ok())
+            || !Path::new(&list).exists()
+    });
+    let (ran, report) = finish(host);
+    let process = &report["process"];
+    match ran.exit {
+        Some(0) => assert_eq!(process["started"], true),
+        Some(124) if process["started"].is_null() => {
+            assert_eq!(process["input_delivery"], Value::Null);
+            assert_eq!(process["signal"], Value::Null);
+        }
+        // Stopped after the exec: the engine itself hangs.
+        Some(124) => assert_eq!(process["started"], true),
+        _ => panic!("{ran:?}"),
+    }
+}

@@ -130,9 +130,20 @@ fn memory_stays_bounded_whatever_the_engine_prints() {
         ("yes", 76),
         ("yes >&2", 124),
         ("head -c 50000000 /dev/zero >&2; cat >/dev/null; echo '{A}'", 0),
+        // Members that nobody knows, many of them, and one that is large.
+        ("cat >/dev/null; {MANY}", 0),
+        ("cat >/dev/null; {LARGE}", 0),
         ("head -c 1048500 /dev/zero | tr '\\0' ' '; cat >/dev/null; echo '{A}'", 0),
     ] {
-        let text = format!("#!/bin/sh\n{}\n", flood.replace("{A}", ANSWER));
+        let begun = ANSWER.trim_end_matches('}');
+        let many = format!(
+            "printf '%s' '{begun}'; seq 90000 | sed 's/.*/,\"m&\":0/' | tr -d '\\n'; echo '}}'"
+        );
+        let large = format!(
+            "printf '%s' '{begun},\"x\":[0'; seq 140000 | sed 's/.*/,{{\"\":0}}/' | tr -d '\\n'; echo ']}}'"
+        );
+        let text = flood.replace("{A}", ANSWER).replace("{MANY}", &many);
+        let text = format!("#!/bin/sh\n{}\n", text.replace("{LARGE}", &large));
         let engine = script(dir.path(), "engine", &text);
         let engine = engine.to_str().unwrap();
         let options = ["--deadline", "1s", "--engine", engine];
@@ -200,6 +211,22 @@ fn a_program_that_is_just_being_written_is_tried_again_for_a_moment() {
     let text = format!("#!/bin/sh\ncat >/dev/null; echo '{ANSWER}'\n");
     let engine = script(dir.path(), "engine", &text);
     let implement = || run(host().arg("implement").arg("--engine").arg(&engine).arg(good()));
+    // Closed while the host tries.
+    let open = std::fs::OpenOptions::new().write(true).open(&engine).unwrap();
+    let child = host()
+        .args(["implement", "--engine"])
+        .arg(&engine)
+        .arg(good())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let moment = Instant::now() + Duration::from_millis(40);
+    while Instant::now() < moment {
+        std::thread::yield_now();
+    }
+    drop(open);
+    assert_eq!(child.wait_with_output().unwrap().stdout, OK.as_bytes());
+    // Never closed.
     let open = std::fs::OpenOptions::new().write(true).open(&engine).unwrap();
     let began = Instant::now();
     let ran = implement();
@@ -287,4 +314,67 @@ fn only_a_person_at_a_terminal_is_told_to_wait() {
 
     let output = implement(Stdio::piped());
     assert_eq!((output.status.code(), output.stderr.len()), (Some(124), 0));
+}
+
+#[test]
+fn a_terminal_that_is_stopped_or_coveted_changes_nothing() {
+    // The engine takes the terminal, if it can get at it; the notice finds the terminal stopped.
+    let steals = "import os, signal, sys
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+try:
+    terminal = os.open('/dev/tty', os.O_RDWR)
+    os.tcsetpgrp(terminal, os.getpgrp())
+    print('stolen', file=sys.stderr, flush=True)
+except OSError:
+    print('refused', file=sys.stderr, flush=True)
+signal.pause()
+";
+    let person = "import fcntl, json, os, pty, subprocess, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    termios.tcflow(2, termios.TCOOFF)
+    out = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE)
+    termios.tcflow(2, termios.TCOON)
+    mine = os.tcgetpgrp(0) == os.getpgrp()
+    os.write(2, b'|%d|%r|' % (out.returncode, mine) + out.stdout)
+    os._exit(0)
+seen = b''
+while True:
+    try:
+        seen += os.read(terminal, 4096)
+    except OSError:
+        break
+os.waitpid(pid, 0)
+sys.stdout.write(seen.decode())
+";
+    let dir = tempfile::tempdir().unwrap();
+    let engine = script(dir.path(), "engine", &format!("#!/usr/bin/env python3\n{steals}"));
+    let mut python = Command::new("python3");
+    python
+        .args(["-c", person, env!("CARGO_BIN_EXE_satyrn-host")])
+        .args(["implement", "--deadline", "2500ms", "--engine"])
+        .arg(&engine)
+        .arg(good());
+    let began = Instant::now();
+    let Ok(output) = python.stdin(Stdio::null()).output() else {
+        assert!(std::env::var_os("CI").is_none(), "python3 is not there");
+        eprintln!("python3 is not there: nothing is tested here");
+        return;
+    };
+    let seen = String::from_utf8_lossy(&output.stdout);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}: {seen}", began.elapsed());
+    assert!(seen.contains("|124|True|satyrn-engine: ENGINE_TIMEOUT: "), "{seen}");
+    assert!(seen.contains("last line of stderr: refused"), "{seen}");
+}
+
+#[test]
+fn an_executable_that_cannot_be_read_works() {
+    use std::os::unix::fs::PermissionsExt;
+    // The system then hides the process's descriptors from everybody, itself not.
+    let dir = tempfile::tempdir().unwrap();
+    let copy = dir.path().join("satyrn-host");
+    std::fs::copy(env!("CARGO_BIN_EXE_satyrn-host"), &copy).unwrap();
+    std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o111)).unwrap();
+    let ran = run(Command::new(&copy).arg("implement").arg(good()));
+    assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), OK), "{ran:?}");
 }

@@ -7,8 +7,7 @@
 //! It has no runtime, so that it costs next to nothing.
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
+use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -17,15 +16,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process, waitid,
+    DumpableBehavior, Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process,
+    set_dumpable_behavior, waitid,
 };
 use rustix::time::{ClockId, clock_gettime};
-use signal_hook::consts::SIGCHLD;
+use signal_hook::consts::{SIGCHLD, SIGXFSZ};
 use signal_hook::low_level::pipe;
 
+use super::outlet::{self, timespec};
 use super::{signals, stub, tree};
 use crate::host::engines;
 use crate::host::refusal::{Refusal, start_failed};
@@ -47,6 +48,9 @@ const PULSE: Duration = Duration::from_millis(50);
 
 /// How long the guard itself may sweep after an inner host that died.
 const SWEEP: Duration = Duration::from_millis(200);
+
+/// More than any report: two texts of 1 MiB, each byte escaped, and the end of stderr.
+const MAX_SAID: usize = 16 << 20;
 
 /// How long a full stdout is waited for where the deadline has passed already.
 const LAST_WRITE: Duration = Duration::from_millis(50);
@@ -73,6 +77,10 @@ pub(in crate::host) enum Role {
 /// Takes up the role that the command line names.
 pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
     signals::unblock();
+    if matches!(args.get(1).and_then(|arg| arg.to_str()), Some("implement" | ROLE)) {
+        // Nobody but root may write into this process's pipes through `/proc`.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("implement") => Role::Done(ExitCode::from(run(&args))),
         Some(stub::ROLE) => Role::Done(stub::run(&args[2..])),
@@ -121,26 +129,26 @@ fn run(args: &[OsString]) -> u8 {
     let json = cli::wants_json(args);
     let leash = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--leash");
     let began = now();
-    let refuse = |refusal: Refusal, until: Duration| {
+    let refuse = |refusal: Refusal, patience: Duration| {
         let outcome = verdict::refused(&refusal);
-        print(render(&outcome, json, None).as_bytes(), until);
+        outlet::write(std::io::stdout(), render(&outcome, json, None).as_bytes(), patience);
         outcome.exit
     };
-    let soon = || now() + LAST_WRITE;
     let (wake, wishes) = match watch_signals() {
         Ok(watch) => watch,
         Err(error) => {
             let why = format!("the host cannot watch for signals: {error}");
-            return refuse(start_failed("no-process", why), soon());
+            return refuse(start_failed("no-process", why), LAST_WRITE);
         }
     };
+    let foreign = tree::foreign();
     // Where this fails, the inner host says so in the report.
     let _ = tree::adopt();
     let mut inner = match start(args) {
         Ok(inner) => inner,
         Err(error) => {
             let why = format!("cannot start the host's own process: {error}");
-            return refuse(start_failed("no-process", why), soon());
+            return refuse(start_failed("no-process", why), LAST_WRITE);
         }
     };
     let in_time = inner.attend(&wake, &wishes, leash, began);
@@ -148,23 +156,24 @@ fn run(args: &[OsString]) -> u8 {
         let _ = kill_process(inner.pid, Signal::KILL);
     }
     let status = inner.reap(SWEEP);
-    tree::sweep(SWEEP);
-    let until = inner.announced.as_ref().map_or(Duration::ZERO, |told| told.deadline).max(soon());
+    tree::sweep(SWEEP, &foreign);
+    let deadline = inner.announced.as_ref().map_or(Duration::ZERO, |told| told.deadline);
+    let patience = deadline.saturating_sub(now()).max(LAST_WRITE);
     let why = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
         _ if !in_time => "its own process did not finish in time".to_owned(),
         Some((Some(exit), _)) => match u8::try_from(exit) {
-            Ok(exit) if inner.said.ends_with(b"\n") => {
-                print(&inner.said, until);
+            Ok(exit) if inner.has_spoken() => {
+                outlet::write(std::io::stdout(), &inner.said, patience);
                 return exit;
             }
-            _ => format!("its own process ended with exit code {exit} and said nothing"),
+            _ => format!("its own process ended with exit code {exit} and without a verdict"),
         },
         Some((_, Some(signal))) => {
             format!("its own process was killed by {}", signals::name(signal))
         }
         _ => "its own process could not be reaped".to_owned(),
     };
-    refuse(Refusal::HostFailed(why), until)
+    refuse(Refusal::HostFailed(why), patience)
 }
 
 /// A stream that is written to at each signal of interest, and which signals came.
@@ -176,6 +185,8 @@ fn watch_signals() -> std::io::Result<Watch> {
     wake.set_nonblocking(true)?;
     // Handled also because every wait would fail where the caller has it ignored.
     pipe::register(SIGCHLD, write.try_clone()?)?;
+    // A stdout that may not grow is a stdout without room, and no reason to die.
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let ignored = signals::ignored();
     let mut wishes = Vec::new();
     for (number, ..) in signals::CANCELLING {
@@ -219,18 +230,22 @@ impl Inner {
         began: Duration,
     ) -> bool {
         let (mut pending, mut noticed) = (Vec::new(), false);
-        let mut overtime = OVERTIME;
+        let (mut overtime, mut turned) = (OVERTIME, began);
         loop {
             self.hand_on(&mut pending);
             if self.has_exited() {
-                while self.stdout.is_some() && self.read(Duration::ZERO) {}
+                while self.said.len() <= MAX_SAID && self.read(Duration::ZERO) {}
                 return true;
             }
             let announced = self.announced.as_ref();
             let deadline = announced.map_or(began + UNANNOUNCED, |told| told.deadline);
             let asked = now();
             let late = asked >= deadline;
-            if late && overtime.is_zero() {
+            if late {
+                overtime = overtime.saturating_sub(PULSE.min(asked.saturating_sub(turned)));
+            }
+            turned = asked;
+            if late && overtime.is_zero() || self.said.len() > MAX_SAID {
                 return false;
             }
             let mut left = if late { PULSE.min(overtime) } else { deadline.saturating_sub(asked) };
@@ -251,9 +266,6 @@ impl Inner {
             }
             // An interrupted or failed poll is no event; the loop looks at everything again.
             let polled = poll(&mut fds, Some(&timespec(left)));
-            if late {
-                overtime = overtime.saturating_sub(left.min(now().saturating_sub(asked)));
-            }
             if polled.is_err() {
                 continue;
             }
@@ -304,7 +316,7 @@ impl Inner {
             Ok(read @ 1..) => self.said.extend_from_slice(&bytes[..read]),
             Ok(0) | Err(_) => self.stdout = None,
         }
-        if self.announced.is_none() && self.said.first() == Some(&ANNOUNCEMENT) {
+        if self.said.first() == Some(&ANNOUNCEMENT) {
             let Some(end) = self.said.iter().position(|byte| *byte == b'\n') else { return true };
             let line: Vec<u8> = self.said.drain(..=end).collect();
             let text = String::from_utf8_lossy(&line[1..]);
@@ -314,6 +326,14 @@ impl Inner {
             }
         }
         true
+    }
+
+    /// Whether it said something whole: one line where an engine may have run, since that engine
+    /// can write to a pipe of a process of the same user.
+    fn has_spoken(&self) -> bool {
+        let lines = self.said.iter().filter(|byte| **byte == b'\n').count();
+        let one = lines == 1 || lines > 1 && self.announced.is_none();
+        one && self.said.ends_with(b"\n") && self.said.len() <= MAX_SAID
     }
 
     fn reap(&self, bound: Duration) -> Option<WaitIdStatus> {
@@ -336,35 +356,8 @@ fn notice(deadline: &str) {
     let stderr = std::io::stderr();
     if rustix::termios::isatty(&stderr) {
         let text = format!("satyrn-host: waiting for the engine; the deadline is {deadline}\n");
-        let _ = (&stderr).write_all(text.as_bytes());
-    }
-}
-
-/// Writes to stdout as far as there is room until `until`. A reader that has gone away, or that
-/// does not read, changes no verdict. Each piece fits a pipe that says it has room, so that no
-/// write blocks; the caller's descriptor is not switched, since it is shared with the caller.
-fn print(mut text: &[u8], until: Duration) {
-    let stdout = std::io::stdout();
-    while !text.is_empty() {
-        let left = until.saturating_sub(now());
-        let mut fds = [PollFd::new(&stdout, PollFlags::OUT)];
-        match poll(&mut fds, Some(&timespec(left))) {
-            Ok(0) => return,
-            Err(Errno::INTR) => continue,
-            Ok(_) | Err(_) => {}
-        }
-        match rustix::io::write(stdout.as_fd(), &text[..text.len().min(4096)]) {
-            Ok(written) => text = &text[written..],
-            Err(Errno::AGAIN | Errno::INTR) if !left.is_zero() => {}
-            Err(_) => return,
-        }
-    }
-}
-
-fn timespec(duration: Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(duration.subsec_nanos()),
+        // A terminal that was stopped with Ctrl-S is not waited for.
+        outlet::write(&stderr, text.as_bytes(), Duration::ZERO);
     }
 }
 

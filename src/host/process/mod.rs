@@ -7,6 +7,8 @@ mod guard;
 #[cfg(unix)]
 pub(super) mod hosts;
 #[cfg(unix)]
+pub(super) mod outlet;
+#[cfg(unix)]
 pub(super) mod scripted;
 #[cfg(unix)]
 pub(super) mod signals;

@@ -11,13 +11,13 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setsid};
 
 use super::signals;
 use crate::host::engines::Command;
@@ -68,7 +68,7 @@ pub(super) fn read_start(message: &[u8]) -> Start {
 pub(super) fn args(host: Pid, channel: i32, command: &Command, program: &Path) -> Vec<OsString> {
     let host = host.as_raw_nonzero();
     let mut args: Vec<OsString> =
-        vec![ROLE.into(), host.to_string().into(), format!("/proc/{host}/fd/{channel}").into()];
+        vec![ROLE.into(), host.to_string().into(), channel.to_string().into()];
     args.extend([command.cwd.clone().into(), program.into()]);
     args.extend(command.args.iter().cloned());
     args
@@ -80,12 +80,17 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
     if !bind_to(host, Signal::KILL) {
         return ExitCode::FAILURE;
     }
+    // The inherited descriptor has no owner here; one of our own closes itself at the exec.
+    let channel = Path::new("/proc/self/fd").join(channel);
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let Ok(channel) = rustix::fs::open(PathBuf::from(channel), flags, Mode::empty()) else {
+    let Ok(channel) = rustix::fs::open(channel, flags, Mode::empty()) else {
         return ExitCode::FAILURE;
     };
     let mut channel = File::from(channel);
     close_inherited(channel.as_raw_fd());
+    // Without a terminal of its own it can neither take the caller's nor be stopped by it. The
+    // session's id is that of its group and of the process.
+    let _ = setsid();
     signals::reset_ignored();
     if channel.write_all(&[READY]).is_err() {
         return ExitCode::FAILURE;

@@ -14,35 +14,66 @@ use rustix::process::{
 /// # Errors
 /// Why not every descendant would be within reach.
 pub(super) fn adopt() -> Result<(), String> {
-    set_child_subreaper(Some(getpid())).map_err(|error| format!("no subreaper: {error}"))?;
+    set_child_subreaper(Some(getpid())).map_err(|error| format!("no subreaper: {error}"))
+}
+
+/// Whether `/proc` tells the children, without which an orphan cannot be found.
+///
+/// # Errors
+/// That it does not.
+pub(super) fn look() -> Result<(), String> {
     children().map(drop).ok_or_else(|| "/proc does not tell the children".to_owned())
 }
 
-/// Kills and reaps all children, and whoever becomes one meanwhile, until there is none or the
-/// time is up. Returns how many are still running.
+/// The children that this process was born with: a shell that starts others and then executes the
+/// host leaves them to it. They are the caller's, and nothing is done to them.
+pub(super) fn foreign() -> Vec<Pid> {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    match waitid(WaitId::All, look) {
+        Err(Errno::CHILD) => Vec::new(),
+        Ok(_) | Err(_) => children().unwrap_or_default(),
+    }
+}
+
+/// Kills and reaps all children but the foreign ones, and whoever becomes one meanwhile, until there
+/// is none or the time is up. Returns how many are still running.
 ///
 /// Only children are killed, by an id that cannot be reused before they are reaped here; their own
 /// children become ours and come next. A kill that meets a fork under way cancels it.
-pub(super) fn sweep(bound: Duration) -> u32 {
+pub(super) fn sweep(bound: Duration, foreign: &[Pid]) -> u32 {
     let until = Instant::now() + bound;
     let mut pause = Duration::from_micros(50);
+    let mut known = Vec::new();
     loop {
-        match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
-            Err(Errno::CHILD) => return 0,
-            Ok(Some(_)) | Err(Errno::INTR) => continue,
-            Ok(None) | Err(_) => {}
+        if foreign.is_empty() && is_childless() {
+            return 0;
         }
-        let children = children().unwrap_or_default();
+        let mut children = children().unwrap_or_default();
+        children.retain(|child| !foreign.contains(child));
         for child in &children {
             let _ = kill_process(*child, Signal::KILL);
+            let _ = waitid(WaitId::Pid(*child), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        }
+        if children.is_empty() && !foreign.is_empty() {
+            return 0;
         }
         if Instant::now() >= until {
             let running = children.into_iter().filter(|child| is_running(*child)).count();
             return u32::try_from(running).unwrap_or(u32::MAX);
         }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(1));
+        // As long as new ones appear there is no time to lose.
+        if children.iter().all(|child| known.contains(child)) {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(1));
+        }
+        known = children;
     }
+}
+
+/// Reaps one child that has ended, if there is one, and says whether there is no child at all.
+fn is_childless() -> bool {
+    let any = waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+    matches!(any, Err(Errno::CHILD))
 }
 
 /// Whether a child other than `leader` is running. Where that is so, so is a descendant.

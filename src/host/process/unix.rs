@@ -1,16 +1,17 @@
 //! Unix: an engine in a process group of its own, watched without reaping, so that the group's id
 //! stays ours until the last kill. On Linux the tree below it is swept as well.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process_group, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process, kill_process_group,
+    waitid,
 };
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
@@ -29,15 +30,10 @@ pub(super) const SELF: &str = "/proc/self/exe";
 pub(in crate::host) struct Child {
     pid: Pid,
     reaped: bool,
+    destroyed: bool,
     contained: bool,
-    channel: Option<Channel>,
+    channel: Option<ChildStdout>,
     command: (PathBuf, PathBuf),
-}
-
-/// The start channel: the end that is read, and the one that is kept until the stub has its own.
-struct Channel {
-    read: ChildStdout,
-    write: Option<OwnedFd>,
 }
 
 /// The streams of a child of this system.
@@ -51,24 +47,25 @@ pub(in crate::host) fn spawn(plan: &Plan) -> Result<(Child, ChildStreams), Start
     let system = |error: std::io::Error| StartFault::System(error.to_string());
     // Installed before the spawn: where the caller has SIGCHLD ignored, every wait would fail.
     drop(signal(SignalKind::child()));
-    let adopted = tree::adopt();
+    let adopted = tree::adopt().and_then(|()| tree::look());
     if let Err(why) = &adopted {
         tracing::warn!(why, "descendants that leave the group are not contained");
     }
     let contained = adopted.is_ok();
     let program = if command.own && contained { Path::new(SELF) } else { &command.program };
-    let mut write = None;
-    let mut read = None;
+    let mut channel = None;
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts an engine")]
     let mut start = if contained {
-        let (from, to) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| system(error.into()))?;
+        // The stub inherits the end that is written; nothing else is started meanwhile.
+        let (read, write) = pipe_with(PipeFlags::empty()).map_err(|error| system(error.into()))?;
+        fcntl_setfd(&read, FdFlags::CLOEXEC).map_err(|error| system(error.into()))?;
         let mut start = Command::new(SELF);
-        start.args(stub::args(getpid(), to.as_raw_fd(), command, program));
-        (read, write) = (Some(from), Some(to));
+        start.args(stub::args(getpid(), write.as_raw_fd(), command, program));
+        channel = Some((read, write));
         start
     } else {
         let mut start = Command::new(program);
-        start.args(&command.args).current_dir(&command.cwd);
+        start.args(&command.args).current_dir(&command.cwd).process_group(0);
         start
     };
     start
@@ -76,8 +73,7 @@ pub(in crate::host) fn spawn(plan: &Plan) -> Result<(Child, ChildStreams), Start
         .envs(plan.environment.vars.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
+        .stderr(Stdio::piped());
     let started = start.spawn().map_err(|error| {
         let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
         fault(&command.cwd, &command.program, None, errno)
@@ -85,14 +81,14 @@ pub(in crate::host) fn spawn(plan: &Plan) -> Result<(Child, ChildStreams), Start
     let mut child = Child {
         pid: Pid::from_child(&started),
         reaped: false,
+        destroyed: false,
         contained,
         channel: None,
         command: (command.cwd.clone(), command.program.clone()),
     };
     let connect = || {
-        if let Some(read) = read.take() {
-            let read = ChildStdout::from_std(read.into())?;
-            child.channel = Some(Channel { read, write: write.take() });
+        if let Some((read, _)) = channel {
+            child.channel = Some(ChildStdout::from_std(read.into())?);
         }
         Ok(Streams {
             stdin: ChildStdin::from_std(started.stdin.ok_or(Errno::BADF)?)?,
@@ -114,16 +110,7 @@ impl Child {
     pub(in crate::host) async fn started(&mut self) -> Result<(), StartFault> {
         let Some(mut channel) = self.channel.take() else { return Ok(()) };
         let mut message = Vec::new();
-        loop {
-            tokio::select! {
-                read = channel.read.read_buf(&mut message) => match read {
-                    Ok(1..) => channel.write = None,
-                    Ok(0) | Err(_) => break,
-                },
-                // A stub that ends before it has opened the channel leaves ours open for ever.
-                () = self.exited(), if channel.write.is_some() => channel.write = None,
-            }
-        }
+        while let Ok(1..) = channel.read_buf(&mut message).await {}
         let (cwd, program) = &self.command;
         match stub::read_start(&message) {
             Start::Done => Ok(()),
@@ -167,24 +154,31 @@ impl Child {
 
     /// Asks the whole group to end.
     pub(in crate::host) fn terminate(&mut self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Signals the leader's group, or the leader alone: a stub that has just been started leads no
+    /// group yet. The leader is not reaped, so neither id can belong to anybody else.
+    fn signal(&self, signal: Signal) {
         if !self.reaped {
-            // The leader is not reaped, so the group id cannot belong to anybody else.
-            let _ = kill_process_group(self.pid, Signal::TERM);
+            if kill_process_group(self.pid, signal).is_err() {
+                let _ = kill_process(self.pid, signal);
+            }
         }
     }
 
     /// Kills the group, reaps its leader, and sweeps what is left below this process; all of it
-    /// within `bound`.
+    /// within `bound`, and once.
     pub(in crate::host) fn destroy(&mut self, bound: Duration) -> Remains {
         let until = Instant::now() + bound;
         let mut remains = Remains { contained: self.contained, ..Remains::default() };
-        if self.reaped {
+        if std::mem::replace(&mut self.destroyed, true) {
             return remains;
         }
         if self.contained {
             remains.orphaned = Some(self.has_exited() && tree::has_others(self.pid));
         }
-        let _ = kill_process_group(self.pid, Signal::KILL);
+        self.signal(Signal::KILL);
         loop {
             match waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
                 Ok(Some(status)) => {
@@ -201,7 +195,7 @@ impl Child {
         }
         if self.contained {
             let left = until.saturating_duration_since(Instant::now());
-            remains.survivors = Some(tree::sweep(left));
+            remains.survivors = Some(tree::sweep(left, &[]));
         }
         remains
     }
