@@ -331,7 +331,7 @@ impl Inner {
     /// Whether it said something whole: one line where an engine may have run, since that engine
     /// can write to a pipe of a process of the same user.
     fn has_spoken(&self) -> bool {
-        let lines = self.said.iter().filter(|byte| **byte == b'\n').count();
+        let lines = self.said.split(|byte| *byte == b'\n').count() - 1;
         let one = lines == 1 || lines > 1 && self.announced.is_none();
         one && self.said.ends_with(b"\n") && self.said.len() <= MAX_SAID
     }

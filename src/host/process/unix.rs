@@ -160,10 +160,8 @@ impl Child {
     /// Signals the leader's group, or the leader alone: a stub that has just been started leads no
     /// group yet. The leader is not reaped, so neither id can belong to anybody else.
     fn signal(&self, signal: Signal) {
-        if !self.reaped {
-            if kill_process_group(self.pid, signal).is_err() {
-                let _ = kill_process(self.pid, signal);
-            }
+        if !self.reaped && kill_process_group(self.pid, signal).is_err() {
+            let _ = kill_process(self.pid, signal);
         }
     }
 
