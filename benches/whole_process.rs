@@ -117,6 +117,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "one subject after another")]
 fn subjects(dir: &Path) -> Vec<Subject> {
     let contract = dir.join("contract.yaml");
     std::fs::write(&contract, "id: demo\ntask: Add a --version flag.\n").unwrap();
