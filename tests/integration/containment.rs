@@ -462,9 +462,10 @@ fn a_start_that_was_cut_off_is_not_called_one() {
     });
     let (ran, report) = finish(host);
     let process = &report["process"];
-    assert!(matches!(ran.exit, Some(0 | 124)), "{ran:?}");
+    // 1: stopped inside the system's own spawn, which holds its caller, the inner host.
+    assert!(matches!(ran.exit, Some(0 | 1 | 124)), "{ran:?}");
     if process["started"].is_null() {
-        assert_eq!(ran.exit, Some(124));
+        assert_ne!(ran.exit, Some(0));
         assert_eq!(process["input_delivery"], Value::Null);
         assert_eq!(process["signal"], Value::Null);
     } else {
