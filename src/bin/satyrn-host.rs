@@ -5,5 +5,5 @@ fn main() -> std::process::ExitCode {
     if args.len() == 1 && args[0] == "protocol" {
         return satyrn::engine::cli::protocol();
     }
-    satyrn::host::main()
+    satyrn::host::main(satyrn::engine::cli::protocol)
 }

@@ -28,15 +28,18 @@ use verdict::{Outcome, Terms, judge, refused};
 
 use crate::line;
 
-/// Runs `satyrn-host` with the process's own arguments and returns its exit code.
+/// Runs `satyrn-host` with the process's own arguments and returns its exit code. `engine` serves
+/// the protocol once, on this process's own streams; it is handed in, since the host knows nothing
+/// of the engine that it carries.
 #[must_use]
-pub fn main() -> ExitCode {
+pub fn main(engine: fn() -> ExitCode) -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
     if let Some(exit) = drill::engine::dispatch(&args) {
         return exit;
     }
     let (args, guarded) = match process::dispatch(args) {
         Role::Done(exit) => return exit,
+        Role::Engine => return engine(),
         Role::Host { args, guarded } => (args, guarded),
     };
     if guarded {
@@ -220,7 +223,8 @@ fn print(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// A hint that nobody has room for is lost; nothing waits for it.
+/// A hint that nobody has room for is lost; it is not waited for long.
 fn complain(text: &str) {
-    process::outlet::write(std::io::stderr(), format!("{text}\n").as_bytes(), Duration::ZERO);
+    let patience = Duration::from_millis(100);
+    process::outlet::write(std::io::stderr(), format!("{text}\n").as_bytes(), patience);
 }

@@ -65,6 +65,8 @@ const ANNOUNCEMENT: u8 = 0x01;
 pub(in crate::host) enum Role {
     /// It has done its part.
     Done(ExitCode),
+    /// The embedded engine: it has the streams of an engine, and now serves the protocol once.
+    Engine,
     /// The host itself; `guarded` where a guard prints what it says.
     Host {
         /// The command line without the words of the role.
@@ -83,7 +85,7 @@ pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
     }
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("implement") => Role::Done(ExitCode::from(run(&args))),
-        Some(stub::ROLE) => Role::Done(stub::run(&args[2..])),
+        Some(stub::ROLE) => stub::run(&args[2..]),
         Some(ROLE) if args.len() > 2 => {
             // Nothing runs yet: a guard that has ended already is followed.
             if !stub::bind_to(&args[2], Signal::USR2) {

@@ -1,5 +1,6 @@
 //! Unix: signals by name, and which of them this process was born ignoring.
 
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -35,7 +36,10 @@ pub(super) fn unblock() {
 
 /// The signals that are ignored, as far as the system tells.
 pub(in crate::host) fn ignored() -> Vec<i32> {
-    mask(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
+    // One read: the system makes the text anew for each open, and it is shorter than this.
+    let mut status = [0; 4096];
+    let read = std::fs::File::open("/proc/self/status").and_then(|mut file| file.read(&mut status));
+    mask(&String::from_utf8_lossy(&status[..read.unwrap_or(0)]))
 }
 
 /// Has what is started from here on find every signal at its default. One that is ignored stays

@@ -19,7 +19,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setsid};
 
+use super::guard::Role;
 use super::signals;
+use super::unix::SELF;
 use crate::host::engines::Command;
 
 /// The first argument of an executable in this role.
@@ -74,18 +76,18 @@ pub(super) fn args(host: Pid, channel: i32, command: &Command, program: &Path) -
     args
 }
 
-/// Runs as the stub: `args` are those after the role. Returns only if there is no engine.
-pub(super) fn run(args: &[OsString]) -> ExitCode {
-    let [host, channel, cwd, program, rest @ ..] = args else { return ExitCode::FAILURE };
+/// Runs as the stub: `args` are those after the role. Returns if this process has to be the engine
+/// itself, since that one is in the same executable, or if there is none.
+pub(super) fn run(args: &[OsString]) -> Role {
+    let failed = Role::Done(ExitCode::FAILURE);
+    let [host, channel, cwd, program, rest @ ..] = args else { return failed };
     if !bind_to(host, Signal::KILL) {
-        return ExitCode::FAILURE;
+        return failed;
     }
     // The inherited descriptor has no owner here; one of our own closes itself at the exec.
     let channel = Path::new("/proc/self/fd").join(channel);
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let Ok(channel) = rustix::fs::open(channel, flags, Mode::empty()) else {
-        return ExitCode::FAILURE;
-    };
+    let Ok(channel) = rustix::fs::open(channel, flags, Mode::empty()) else { return failed };
     let mut channel = File::from(channel);
     close_inherited(channel.as_raw_fd());
     // Without a terminal of its own it can neither take the caller's nor be stopped by it. The
@@ -93,16 +95,18 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
     let _ = setsid();
     signals::reset_ignored();
     if channel.write_all(&[READY]).is_err() {
-        return ExitCode::FAILURE;
+        return failed;
     }
     let (stage, errno) = match std::env::set_current_dir(cwd) {
         Err(error) => (b'D', Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+        // The channel is closed here, as an exec would.
+        Ok(()) if program == SELF && rest == ["protocol"] => return Role::Engine,
         Ok(()) => (b'X', exec(program, rest)),
     };
     let mut message = vec![stage];
     message.extend(errno.raw_os_error().to_le_bytes());
     let _ = channel.write_all(&message);
-    ExitCode::FAILURE
+    failed
 }
 
 /// Has the kernel send `signal` when the parent ends, and says whether the parent is still the one
