@@ -225,7 +225,9 @@ fn start_fault(fault: &StartFault) -> Refusal {
     start_failed(fault.reason(), fault.to_string())
 }
 
-fn cancelled(by: &Cancel) -> Refusal {
+/// The words for a cancellation.
+#[must_use]
+pub fn cancelled(by: &Cancel) -> Refusal {
     let detail = match by {
         Cancel::Signal(_, name) => format!("cancelled by {name}"),
         Cancel::Leash => "cancelled: the caller closed the leash".to_owned(),

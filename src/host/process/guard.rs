@@ -20,7 +20,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process,
-    set_dumpable_behavior, waitid,
+    set_dumpable_behavior, setsid, waitid,
 };
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{SIGCHLD, SIGXFSZ};
@@ -91,6 +91,9 @@ pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
             if !stub::bind_to(&args[2], Signal::USR2) {
                 return Role::Done(ExitCode::FAILURE);
             }
+            // Out of reach of the terminal's signals, which the guard hands on; and where the system
+            // shares processors by session, no less a share than an engine's daemons have.
+            let _ = setsid();
             let args = args.iter().take(1).chain(args.iter().skip(3)).cloned().collect();
             Role::Host { args, guarded: true }
         }
@@ -117,6 +120,8 @@ struct Inner {
     stdout: Option<ChildStdout>,
     said: Vec<u8>,
     announced: Option<Announced>,
+    /// Signals that are not handed on yet.
+    pending: Vec<Signal>,
 }
 
 struct Announced {
@@ -171,6 +176,10 @@ fn run(args: &[OsString]) -> u8 {
             _ => format!("its own process ended with exit code {exit} and without a verdict"),
         },
         Some((_, Some(signal))) => {
+            // A signal to the whole group can meet the inner host before it has left that group.
+            if let (None, Some(first)) = (&inner.announced, inner.pending.first()) {
+                return refuse(verdict::cancelled(&signals::cancel(*first)), patience);
+            }
             format!("its own process was killed by {}", signals::name(signal))
         }
         _ => "its own process could not be reaped".to_owned(),
@@ -203,8 +212,8 @@ fn watch_signals() -> std::io::Result<Watch> {
     Ok((wake, wishes))
 }
 
-/// Starts the inner host in a group of its own, so that a signal to the caller's group reaches
-/// the guard alone and is handed on once.
+/// Starts the inner host, which goes into a session of its own, so that a signal to the caller's
+/// group reaches the guard alone and is handed on once.
 fn start(args: &[OsString]) -> std::io::Result<Inner> {
     let exe = own_executable(args.first());
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts the host")]
@@ -216,10 +225,15 @@ fn start(args: &[OsString]) -> std::io::Result<Inner> {
         .args(&args[1..])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .process_group(0)
         .spawn()?;
     let pid = Pid::from_child(&child);
-    Ok(Inner { pid, stdout: child.stdout.take(), said: Vec::new(), announced: None })
+    Ok(Inner {
+        pid,
+        stdout: child.stdout.take(),
+        said: Vec::new(),
+        announced: None,
+        pending: Vec::new(),
+    })
 }
 
 impl Inner {
@@ -231,10 +245,10 @@ impl Inner {
         mut leash: bool,
         began: Duration,
     ) -> bool {
-        let (mut pending, mut noticed) = (Vec::new(), false);
+        let mut noticed = false;
         let (mut overtime, mut turned) = (OVERTIME, began);
         loop {
-            self.hand_on(&mut pending);
+            self.hand_on();
             if self.has_exited() {
                 while self.said.len() <= MAX_SAID && self.read(Duration::ZERO) {}
                 return true;
@@ -276,14 +290,14 @@ impl Inner {
                 let mut bytes = [0; 64];
                 while (&*wake).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
                 let came = wishes.iter().filter(|(_, came)| came.swap(false, Ordering::SeqCst));
-                pending.extend(came.map(|(signal, _)| *signal));
+                self.pending.extend(came.map(|(signal, _)| *signal));
             }
             if leash && ready.last() == Some(&true) {
                 // Whatever is written to the leash is of no interest; only its end is.
                 let mut bytes = [0; 4096];
                 if !stdin.lock().read(&mut bytes).is_ok_and(|read| read > 0) {
                     leash = false;
-                    pending.push(Signal::USR1);
+                    self.pending.push(Signal::USR1);
                 }
             }
             if self.stdout.is_some() && ready[1] {
@@ -293,9 +307,9 @@ impl Inner {
     }
 
     /// Hands signals on to the inner host, not before it has said that it can take them.
-    fn hand_on(&self, pending: &mut Vec<Signal>) {
+    fn hand_on(&mut self) {
         if self.announced.is_some() {
-            for signal in pending.drain(..) {
+            for signal in self.pending.drain(..) {
                 let _ = kill_process(self.pid, signal);
             }
         }

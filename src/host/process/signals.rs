@@ -4,6 +4,10 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use rustix::process::Signal;
+
+use crate::host::observation::Cancel;
+
 /// The signals that cancel an exchange, with the names that the verdict gives them.
 pub(in crate::host) const CANCELLING: [(i32, u8, &str); 3] = [
     (signal_hook::consts::SIGINT, 2, "SIGINT"),
@@ -16,6 +20,12 @@ pub(in crate::host) const LEASH: i32 = signal_hook::consts::SIGUSR1;
 
 /// What the kernel sends the inner host when the guard has ended.
 pub(in crate::host) const ORPHANED: i32 = signal_hook::consts::SIGUSR2;
+
+/// What a signal that the guard takes, or has for the inner host, asks for.
+pub(super) fn cancel(signal: Signal) -> Cancel {
+    let known = CANCELLING.into_iter().find(|(number, ..)| *number == signal.as_raw());
+    known.map_or(Cancel::Leash, |(_, code, name)| Cancel::Signal(code, name))
+}
 
 /// `SIGKILL` for 9; `signal 34` where there is no name.
 pub(super) fn name(number: i32) -> String {
