@@ -12,6 +12,9 @@ const MAX_BYTES: u64 = 1 << 20;
 /// # Errors
 /// Why it cannot be had, in the system's words where there are some.
 pub(super) fn read(path: &Path) -> Result<String, String> {
+    if cfg!(windows) && is_device(&path.to_string_lossy()) {
+        return Err("a device, not a regular file".to_owned());
+    }
     // Asked first, since opening a device can have effects of its own; asked again on the open
     // file, since the path may name another file by then.
     let say = |error: std::io::Error| match error.kind() {
@@ -22,6 +25,43 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     let file = open(path).map_err(say)?;
     regular(&file.metadata().map_err(say)?)?;
     text(file)
+}
+
+/// Whether Windows takes a path for a device or a pipe, and not for a file. Told by the name, since
+/// merely looking at one can wait, or have effects.
+pub(super) fn is_device(path: &str) -> bool {
+    let path = path.replace('/', "\\").to_ascii_lowercase();
+    let is_drive = |text: &str| {
+        text.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && text[1..].starts_with(r":\")
+    };
+    // On any server, a share of these names leads to pipes.
+    let is_pipe = |server: &str| {
+        let share = server.split('\\').nth(1).unwrap_or_default();
+        matches!(share, "pipe" | "mailslot" | "ipc$")
+    };
+    if let Some(verbatim) = path.strip_prefix(r"\\?\") {
+        return match verbatim.strip_prefix(r"unc\") {
+            Some(server) => is_pipe(server),
+            None => !is_drive(verbatim),
+        };
+    }
+    if path.starts_with(r"\\.\") || path.starts_with(r"\??\") {
+        return true;
+    }
+    if path.strip_prefix(r"\\").is_some_and(is_pipe) {
+        return true;
+    }
+    // The reserved names, in any directory and with any ending.
+    let name = path.rsplit('\\').next().unwrap_or_default();
+    let name = name.split(['.', ':']).next().unwrap_or_default().trim_end();
+    let numbered = name.strip_prefix("com").or_else(|| name.strip_prefix("lpt"));
+    let is_number = |rest: &str| {
+        let mut chars = rest.chars();
+        chars.next().is_some_and(|c| c.is_ascii_digit() || "¹²³".contains(c))
+            && chars.next().is_none()
+    };
+    matches!(name, "con" | "prn" | "aux" | "nul" | "conin$" | "conout$" | "clock$")
+        || numbered.is_some_and(is_number)
 }
 
 /// The text of at most 1 MiB of UTF-8 that a stream holds up to its end.
@@ -90,6 +130,56 @@ mod tests {
         let nul = read(Path::new("a\0b"));
         assert_eq!(nul, Err("the path contains a NUL character".to_owned()));
         assert!(read(&dir.path().join("x".repeat(300))).is_err());
+    }
+
+    #[test]
+    fn devices_of_windows_are_known_by_their_names() {
+        for path in [
+            "NUL",
+            "nul.yaml",
+            "con",
+            r"C:\a\CON",
+            r"C:\a\aux .txt",
+            r"C:\a\COM1",
+            "lpt9.yaml",
+            "COM¹",
+            "prn:",
+            "CONIN$",
+            r"\\.\pipe\x",
+            r"\\.\NUL",
+            "//./pipe/x",
+            r"\\?\pipe\x",
+            r"\\?\GLOBALROOT\Device\NamedPipe\x",
+            r"\\server\pipe\x",
+            r"\\?\UNC\server\pipe\x",
+            r"\??\C:\x",
+        ] {
+            assert!(is_device(path), "{path}");
+        }
+        for path in [
+            "c.yaml",
+            "",
+            r"C:\a\console.yaml",
+            r"C:\a\com.yaml",
+            r"C:\a\com10",
+            r"C:\nul\c.yaml",
+            r"\\server\share\c.yaml",
+            r"\\server\share\pipe\c.yaml",
+            r"\\?\C:\a\nul",
+            r"\\?\UNC\server\share\c.yaml",
+            "/home/x/c.yaml",
+        ] {
+            assert!(!is_device(path), "{path}");
+        }
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn devices_of_windows_are_refused_without_waiting() {
+        for path in ["NUL", "CON", "COM1", r"\\.\pipe\nobody"] {
+            let absolute = std::path::absolute(path).unwrap();
+            assert_eq!(read(&absolute), Err("a device, not a regular file".to_owned()), "{path}");
+        }
     }
 
     #[cfg(unix)]

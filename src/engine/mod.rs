@@ -72,7 +72,8 @@ fn judge(repo: &Path, path: &str, text: Result<String, String>) -> Result<Contra
         Fault::InvalidYaml(what) => Refusal::ContractInvalidYaml(what),
         Fault::MissingField(what) => Refusal::ContractMissingField(what),
     })?;
-    if !repo.is_dir() {
+    let is_device = cfg!(windows) && file::is_device(&repo.to_string_lossy());
+    if is_device || !repo.is_dir() {
         return Err(Refusal::RepoUnavailable(repo.to_string_lossy().into_owned()));
     }
     Ok(contract)
