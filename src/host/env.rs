@@ -176,8 +176,8 @@ fn why(name: &OsStr, policy: &Policy) -> Option<String> {
     (policy.uv && matches_any(name, ALLOWED_UV, cfg!(windows))).then(|| "allowed for uv".to_owned())
 }
 
-/// Windows does not tell names apart by case.
-fn same(a: &OsStr, b: &str) -> bool {
+/// Whether two names mean one variable: Windows does not tell them apart by case.
+pub(super) fn same(a: &OsStr, b: &str) -> bool {
     if cfg!(windows) { a.eq_ignore_ascii_case(b) } else { a == b }
 }
 

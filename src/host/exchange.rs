@@ -86,7 +86,7 @@ pub async fn exchange(plan: &Plan, cancel: &Cancellation) -> Observation {
             let end = child.destroy(plan.limits.sweep);
             talk.drain().await;
             // Before the program ran, exit and request were those of the stub.
-            seen.input = seen.started.then(|| talk.input());
+            seen.input = seen.started.then_some(talk.input);
             (seen.stdout, seen.stderr) = talk.captured();
             // An end that the host brought about says nothing about the output.
             seen.stdout.complete &= complete || seen.stop.is_none();
@@ -124,7 +124,7 @@ pub(super) struct Streams<I, O, E> {
 struct Conversation<'a, I, O, E> {
     stdin: Option<I>,
     unwritten: &'a [u8],
-    write_failed: bool,
+    input: Input,
     stdout: Option<O>,
     stdout_total: u64,
     kept: Vec<u8>,
@@ -154,7 +154,7 @@ where
         Self {
             stdin: Some(streams.stdin),
             unwritten: request,
-            write_failed: false,
+            input: Input::Unread,
             stdout: Some(streams.stdout),
             stdout_total: 0,
             kept: Vec::new(),
@@ -275,27 +275,26 @@ where
         self.poll_write(cx).map(|()| Step::Other)
     }
 
-    /// Writes once. The stream is closed as soon as the request is through, or cannot be.
+    /// Writes once. The stream is closed as soon as the request is through, or cannot be. On
+    /// Windows a write is only handed to a thread; what has become of it is said by the flush.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(stdin) = &mut self.stdin else { return Poll::Pending };
         if !self.unwritten.is_empty() {
-            match ready!(Pin::new(stdin).poll_write(cx, self.unwritten)) {
+            match ready!(Pin::new(&mut *stdin).poll_write(cx, self.unwritten)) {
                 Ok(bytes @ 1..) => self.unwritten = &self.unwritten[bytes..],
-                Ok(0) | Err(_) => self.write_failed = true,
+                Ok(0) | Err(_) => self.input = Input::Failed,
             }
         }
-        if self.unwritten.is_empty() || self.write_failed {
+        if self.unwritten.is_empty() && self.input != Input::Failed {
+            self.input = match ready!(Pin::new(stdin).poll_flush(cx)) {
+                Ok(()) => Input::Delivered,
+                Err(_) => Input::Failed,
+            };
+        }
+        if self.input != Input::Unread {
             self.stdin = None;
         }
         Poll::Ready(())
-    }
-
-    fn input(&self) -> Input {
-        match (self.write_failed, self.unwritten.is_empty()) {
-            (true, _) => Input::Failed,
-            (false, true) => Input::Delivered,
-            (false, false) => Input::Unread,
-        }
     }
 
     fn captured(self) -> (Captured, Captured) {

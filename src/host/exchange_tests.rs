@@ -59,7 +59,7 @@ async fn a_request_above_the_pipe_is_delivered_while_both_outputs_flow() {
             None
         })
         .await;
-    assert_eq!((stop, talk.input()), (None, Input::Delivered));
+    assert_eq!((stop, talk.input), (None, Input::Delivered));
     let (out, err) = talk.captured();
     assert_eq!((out.total, out.complete, out.bytes.last()), (5001, true, Some(&b'!')));
     assert_eq!(err.total, 5000);
@@ -77,7 +77,7 @@ async fn an_engine_that_does_not_read_costs_nothing_but_a_fact() {
         })
         .await;
     talk.drain().await;
-    assert_eq!((stop, talk.input()), (None, Input::Failed));
+    assert_eq!((stop, talk.input), (None, Input::Failed));
     assert_eq!(talk.captured().0.bytes, b"x");
 }
 
@@ -92,7 +92,7 @@ async fn the_deadline_covers_the_write_and_is_not_moved_by_activity() {
             }
         })
         .await;
-    assert_eq!((stop, talk.input()), (Some(Stop::Deadline), Input::Unread));
+    assert_eq!((stop, talk.input), (Some(Stop::Deadline), Input::Unread));
     assert_eq!(took, Duration::from_millis(250));
     assert_eq!(talk.captured().0.total, 3);
 }

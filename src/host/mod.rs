@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use cli::{Format, Implement, Invocation};
 use exchange::{Cancellation, exchange};
-use observation::{Cancel, Observation};
+use observation::Observation;
 use plan::{Limits, Plan, Surroundings, deadline, plan};
 use process::Role;
 use refusal::Refusal;
@@ -47,7 +47,13 @@ pub fn main(engine: fn() -> ExitCode) -> ExitCode {
         std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "defect")));
     }
     let exit = match cli::parse(&args) {
-        Invocation::Implement(options) => implement(&options, guarded, args.first()),
+        Invocation::Implement(options) => {
+            let defect = || {
+                let refusal = Refusal::HostFailed("its own process had a defect".to_owned());
+                say(&refused(&refusal), cli::wants_json(&args), None)
+            };
+            process::shield(|| implement(&options, guarded, args.first()), defect)
+        }
         Invocation::Drill(options) => tell(drill::drill(&options, &surroundings(args.first()))),
         Invocation::Conform(options) => tell(drill::conform(&options, &surroundings(args.first()))),
         Invocation::Schema(name) => {
@@ -103,24 +109,21 @@ fn implement(options: &Implement, guarded: bool, name: Option<&OsString>) -> u8 
             return refuse(&refusal::start_failed("no-runtime", why));
         }
     };
-    let announce = |deadline: Duration| {
-        if guarded {
-            print(&process::announce(deadline));
-        }
-    };
     let done = runtime.block_on(async {
         let cancel = Cancellation::default();
-        listen(&cancel);
+        process::listen(&cancel, guarded, options.leash);
         // Before the disk is looked at, which may take as long as it likes.
         let promised = chosen.unwrap_or(Limits::default().deadline);
-        announce(promised);
+        process::announce(guarded, promised);
         let plan = plan(options, &around)?;
         if plan.limits.deadline != promised {
-            announce(plan.limits.deadline);
+            process::announce(guarded, plan.limits.deadline);
         }
         let seen = exchange(&plan, &cancel).await;
         Ok((plan, seen))
     });
+    // A stream that something outside the tree still holds is not waited for.
+    runtime.shutdown_background();
     let (plan, seen) = match done {
         Ok(done) => done,
         Err(refusal) => return refuse(&refusal),
@@ -158,33 +161,6 @@ fn surroundings(name: Option<&OsString>) -> Surroundings {
     }
 }
 
-/// Turns signals into a cancellation. One that was ignored when the host started stays ignored.
-fn listen(cancel: &Cancellation) {
-    use process::signals;
-    use tokio::signal::unix::{SignalKind, signal};
-    let ignored = signals::ignored();
-    let on = |number: i32, by: Cancel, at_once: bool| {
-        let cancel = cancel.clone();
-        let Ok(mut signals) = signal(SignalKind::from_raw(number)) else { return };
-        tokio::spawn(async move {
-            while signals.recv().await.is_some() {
-                cancel.cancel(by.clone());
-                if at_once {
-                    cancel.cancel(by.clone());
-                }
-            }
-        });
-    };
-    for (number, code, name) in signals::CANCELLING {
-        if !ignored.contains(&number) {
-            on(number, Cancel::Signal(code, name), false);
-        }
-    }
-    on(signals::LEASH, Cancel::Leash, false);
-    // Nobody is left to hear the verdict; what counts is that nothing stays.
-    on(signals::ORPHANED, Cancel::Leash, true);
-}
-
 /// Starts logging to stderr, where it was asked for.
 fn log(verbose: u8, around: &Surroundings) -> Result<(), String> {
     use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -206,7 +182,8 @@ fn log(verbose: u8, around: &Surroundings) -> Result<(), String> {
 
 /// Prints the verdict and returns its exit code.
 fn say(outcome: &Outcome, json: bool, seen: Option<(&Plan, &Observation)>) -> u8 {
-    print(&render(outcome, json, seen));
+    let left = seen.map(|(plan, seen)| plan.limits.deadline.saturating_sub(seen.elapsed));
+    process::deliver(&render(outcome, json, seen), left.unwrap_or_default());
     outcome.exit
 }
 

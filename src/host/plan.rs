@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::cli::{Implement, parse_deadline, utf8};
 use super::engines::{Command, Engine, absolute, choose, drilled, resolve};
-use super::env::{Environment, Policy, Wish, select};
+use super::env::{Environment, Policy, Wish, same, select};
 use super::refusal::{Refusal, start_failed};
 use crate::protocol::{MAX_BYTES, Request};
 
@@ -22,10 +22,10 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// A variable of the snapshot.
+    /// A variable of the snapshot, by its name as the system compares names.
     #[must_use]
     pub fn var(&self, name: &str) -> Option<OsString> {
-        self.vars.iter().find(|(set, _)| set == name).map(|(_, value)| value.clone())
+        self.vars.iter().find(|(set, _)| same(set, name)).map(|(_, value)| value.clone())
     }
 }
 

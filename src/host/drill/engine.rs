@@ -140,13 +140,13 @@ impl Player<'_> {
         }
         if left > 0 {
             let mut next = self.start(descendant, left - 1)?;
-            up()?;
+            scripted::up()?;
             if !(descendant.orphan && left == descendant.deep) {
                 let _ = next.wait();
             }
             return Ok(0);
         }
-        up()?;
+        scripted::up()?;
         if descendant.refork {
             // Nobody waits for the next one: the tree changes as fast as it can.
             self.spawn(descendant, 0)?;
@@ -154,13 +154,6 @@ impl Player<'_> {
         }
         self.steps(&descendant.steps)
     }
-}
-
-/// Says to whoever started this process that it is up, and lets go of the pipe.
-fn up() -> Result<(), String> {
-    let stdin = scripted::duplicate(0)?;
-    let _ = File::from(stdin).write_all(b"u");
-    scripted::close(0)
 }
 
 fn stdin() -> Result<File, String> {

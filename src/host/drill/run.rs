@@ -24,7 +24,7 @@ use super::script::{Action, ChosenBy, Need, Part, Reader, Script, Text};
 use super::set::{Fault, is_path, load, names};
 use crate::host::engines::{absolute, find};
 use crate::host::plan::Surroundings;
-use crate::host::process::{hosts, own, signals};
+use crate::host::process::{hosts, own};
 
 /// The deadline of a host that is told none.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -139,8 +139,7 @@ pub(super) fn many<T: Send>(
     around: &Surroundings,
     one: impl Fn(usize) -> T + Sync,
 ) -> Vec<T> {
-    // A drill sends signals; a host does not take one that it was born ignoring.
-    signals::reset_ignored();
+    hosts::prepare();
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     let jobs = jobs.map_or_else(cores, usize::from).min(total).max(1);
     let bar = progress(total, around);
@@ -378,11 +377,12 @@ fn watch(
     }
 }
 
-fn act(action: &Action, host: &Child, leash: &mut Option<ChildStdin>) -> Result<(), String> {
-    let inner = || hosts::inner(host.id()).ok_or("the inner host is not there");
+fn act(action: &Action, host: &mut Child, leash: &mut Option<ChildStdin>) -> Result<(), String> {
+    let pid = host.id();
+    let inner = || hosts::inner(pid).ok_or("the inner host is not there");
     match action {
-        Action::Signal(signal) => hosts::send(host.id(), &signal.0),
-        Action::Kill(Part::Guard) => hosts::send(host.id(), "SIGKILL"),
+        Action::Signal(signal) => hosts::send(pid, &signal.0),
+        Action::Kill(Part::Guard) => host.kill().map_err(|error| error.to_string()),
         Action::Kill(Part::Inner) => hosts::send(inner()?, "SIGKILL"),
         Action::Close(_) => {
             *leash = None;
@@ -393,7 +393,7 @@ fn act(action: &Action, host: &Child, leash: &mut Option<ChildStdin>) -> Result<
             Ok(())
         }
         Action::Freeze(length) => {
-            let parts = [host.id(), inner()?];
+            let parts = [pid, inner()?];
             for part in parts {
                 hosts::send(part, "SIGSTOP")?;
             }

@@ -24,6 +24,9 @@ use crate::protocol::{Code, Response};
 /// The first argument of an executable that plays the engine of a drill.
 pub const ROLE: &str = "__drill";
 
+/// What fits into a command line on Windows, whose bound is 32,767 characters.
+const WINDOWS_LINE: u32 = 30_000;
+
 /// The largest drill file, in bytes. The YAML reader takes quadratic time over nesting, so this
 /// also bounds the time: well below a second.
 pub const MAX_BYTES: usize = 64 << 10;
@@ -173,7 +176,8 @@ impl Script {
             Played::Steps(steps) => some(steps, &Step::is_unix),
             Played::Start(_) => false,
         };
-        for (need, implied) in [(Need::Proc, freezes), (Need::Unix, steps || signals)] {
+        let long = self.host.request_bytes > WINDOWS_LINE;
+        for (need, implied) in [(Need::Proc, freezes), (Need::Unix, steps || signals || long)] {
             if implied && !needs.contains(&need) {
                 needs.push(need);
             }

@@ -215,6 +215,7 @@ fn needs_follow_from_the_steps() {
     let more = "when_ready: [{freeze: 1s}]\n";
     assert_eq!(needs("[ready]", more), [Need::Proc]);
     assert_eq!(needs("[ready]", "when_ready: [{signal: INT}]\n"), [Need::Unix]);
+    assert_eq!(needs("[]", "host: {request_bytes: 120000}\n"), [Need::Unix]);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! It has no runtime, so that it costs next to nothing.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -19,15 +19,14 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    DumpableBehavior, Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process,
-    set_dumpable_behavior, setsid, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process, setsid, waitid,
 };
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{SIGCHLD, SIGXFSZ};
 use signal_hook::low_level::pipe;
 
 use super::outlet::{self, timespec};
-use super::{signals, stub, tree};
+use super::{NOTICE, Role, notice, signals, stub, tree};
 use crate::host::engines;
 use crate::host::refusal::{Refusal, start_failed};
 use crate::host::{cli, render, verdict};
@@ -55,33 +54,14 @@ const MAX_SAID: usize = 16 << 20;
 /// How long a full stdout is waited for where the deadline has passed already.
 const LAST_WRITE: Duration = Duration::from_millis(50);
 
-/// When a person at a terminal is told that there is something to wait for.
-const NOTICE: Duration = Duration::from_secs(2);
-
 /// The first byte of the inner host's announcement; no line and no report begins with it.
 const ANNOUNCEMENT: u8 = 0x01;
-
-/// Which part of the host this process is.
-pub(in crate::host) enum Role {
-    /// It has done its part.
-    Done(ExitCode),
-    /// The embedded engine: it has the streams of an engine, and now serves the protocol once.
-    Engine,
-    /// The host itself; `guarded` where a guard prints what it says.
-    Host {
-        /// The command line without the words of the role.
-        args: Vec<OsString>,
-        /// Whether a guard reads this process's stdout.
-        guarded: bool,
-    },
-}
 
 /// Takes up the role that the command line names.
 pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
     signals::unblock();
     if matches!(args.get(1).and_then(|arg| arg.to_str()), Some("implement" | ROLE)) {
-        // Nobody but root may write into this process's pipes through `/proc`.
-        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        seclude();
     }
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("implement") => Role::Done(ExitCode::from(run(&args))),
@@ -101,11 +81,30 @@ pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
     }
 }
 
+/// Nobody but root may write into this process's pipes through `/proc`, where there is one.
+fn seclude() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
 /// Tells the guard that signals can be taken, when the deadline is, and what to say to somebody
-/// who waits. Written by the inner host before it starts anything.
-pub(in crate::host) fn announce(deadline: Duration) -> String {
-    let at = now() + deadline;
-    format!("{}{} {deadline:?}\n", ANNOUNCEMENT as char, at.as_nanos())
+/// who waits. Said by the inner host before it starts anything.
+pub(in crate::host) fn announce(guarded: bool, deadline: Duration) {
+    if guarded {
+        let at = now() + deadline;
+        deliver(&format!("{}{} {deadline:?}\n", ANNOUNCEMENT as char, at.as_nanos()), deadline);
+    }
+}
+
+/// Runs an exchange. A panic ends this process, which its guard reports; nothing stands in for it.
+pub(in crate::host) fn shield(exchange: impl FnOnce() -> u8, _: impl FnOnce() -> u8) -> u8 {
+    exchange()
+}
+
+/// Writes to the guard, which is always reading.
+pub(in crate::host) fn deliver(text: &str, _: Duration) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// The monotonic clock, which both processes share.
@@ -364,16 +363,6 @@ impl Inner {
                 Ok(None) | Err(_) => return None,
             }
         }
-    }
-}
-
-/// Tells a person, and nobody else, that there is something to wait for.
-fn notice(deadline: &str) {
-    let stderr = std::io::stderr();
-    if rustix::termios::isatty(&stderr) {
-        let text = format!("satyrn-host: waiting for the engine; the deadline is {deadline}\n");
-        // A terminal that was stopped with Ctrl-S is not waited for.
-        outlet::write(&stderr, text.as_bytes(), Duration::ZERO);
     }
 }
 

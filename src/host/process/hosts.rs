@@ -7,6 +7,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{signals, tree};
 
+/// Before the first host. A drill sends signals; a host does not take one that it was born ignoring.
+pub(in crate::host) fn prepare() {
+    signals::reset_ignored();
+}
+
 /// Sends a signal, by its name.
 pub(in crate::host) fn send(pid: u32, name: &str) -> Result<(), String> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("no such process")?;

@@ -4,27 +4,57 @@
 
 #[cfg(unix)]
 mod guard;
-#[cfg(unix)]
+#[cfg_attr(windows, path = "hosts_windows.rs")]
 pub(super) mod hosts;
-#[cfg(unix)]
+#[cfg_attr(windows, path = "outlet_windows.rs")]
 pub(super) mod outlet;
-#[cfg(unix)]
+#[cfg_attr(windows, path = "scripted_windows.rs")]
 pub(super) mod scripted;
 #[cfg(unix)]
-pub(super) mod signals;
+mod signals;
 #[cfg(unix)]
 mod stub;
 #[cfg(unix)]
 mod tree;
 #[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+pub(super) use windows::{announce, deliver, dispatch, listen, own_executable, shield, spawn};
 #[cfg(unix)]
 pub(super) use {
-    guard::{Role, announce, dispatch, own_executable},
+    guard::{announce, deliver, dispatch, own_executable, shield},
+    signals::listen,
     unix::spawn,
 };
 
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::Duration;
+
 use super::observation::Ended;
+
+/// When a person at a terminal is told that there is something to wait for.
+const NOTICE: Duration = Duration::from_secs(2);
+
+/// Which part of the host this process is.
+pub(super) enum Role {
+    /// It has done its part.
+    #[cfg_attr(windows, expect(dead_code, reason = "one process is the whole host there"))]
+    Done(ExitCode),
+    /// The embedded engine: it has the streams of an engine, and now serves the protocol once.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there it is an exec more"))]
+    Engine,
+    /// The host itself; `guarded` where a guard prints what it says.
+    Host {
+        /// The command line without the words of the role.
+        args: Vec<OsString>,
+        /// Whether a guard reads this process's stdout.
+        guarded: bool,
+    },
+}
 
 /// What was left of a process tree when it was destroyed.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +67,16 @@ pub(super) struct Remains {
     pub(super) orphaned: Option<bool>,
     /// Descendants that could not be killed in time, where that is known.
     pub(super) survivors: Option<u32>,
+}
+
+/// Tells a person, and nobody else, that there is something to wait for.
+fn notice(deadline: &str) {
+    let stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        let text = format!("satyrn-host: waiting for the engine; the deadline is {deadline}\n");
+        // A terminal that was stopped with Ctrl-S is not waited for.
+        outlet::write(stderr, text.as_bytes(), Duration::ZERO);
+    }
 }
 
 /// A command that starts this executable again.

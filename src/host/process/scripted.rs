@@ -1,5 +1,7 @@
 //! What a scripted engine does to its own process, where only Unix has it.
 
+use std::fs::File;
+use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,9 +20,15 @@ pub(in crate::host) fn duplicate(stream: u8) -> Result<OwnedFd, String> {
     fd.map_err(|error| error.to_string())
 }
 
+/// Says to whoever reads the other end of stdin that this process is up, and lets go of it.
+pub(in crate::host) fn up() -> Result<(), String> {
+    let _ = File::from(duplicate(0)?).write_all(b"u");
+    close(0)
+}
+
 /// Lets go of a stream. The null device takes its number, so that no later file gets it.
 pub(in crate::host) fn close(stream: u8) -> Result<(), String> {
-    let null = std::fs::File::options().read(true).write(true).open("/dev/null");
+    let null = File::options().read(true).write(true).open("/dev/null");
     let null = null.map_err(|error| error.to_string())?;
     match stream {
         0 => rustix::stdio::dup2_stdin(null),

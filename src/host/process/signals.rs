@@ -1,25 +1,68 @@
-//! Unix: signals by name, and which of them this process was born ignoring.
+//! Unix: signals by name, which of them this process was born ignoring, and what becomes of those
+//! that reach the host.
 
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, getppid};
+use tokio::signal::unix::{SignalKind, signal};
 
+use crate::host::exchange::Cancellation;
 use crate::host::observation::Cancel;
 
 /// The signals that cancel an exchange, with the names that the verdict gives them.
-pub(in crate::host) const CANCELLING: [(i32, u8, &str); 3] = [
+pub(super) const CANCELLING: [(i32, u8, &str); 3] = [
     (signal_hook::consts::SIGINT, 2, "SIGINT"),
     (signal_hook::consts::SIGTERM, 15, "SIGTERM"),
     (signal_hook::consts::SIGHUP, 1, "SIGHUP"),
 ];
 
 /// What the guard sends the inner host when the leash has ended.
-pub(in crate::host) const LEASH: i32 = signal_hook::consts::SIGUSR1;
+const LEASH: i32 = signal_hook::consts::SIGUSR1;
 
 /// What the kernel sends the inner host when the guard has ended.
-pub(in crate::host) const ORPHANED: i32 = signal_hook::consts::SIGUSR2;
+const ORPHANED: i32 = signal_hook::consts::SIGUSR2;
+
+/// How often the inner host looks for its guard where the kernel does not tell it.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Turns signals into a cancellation. One that was ignored when the host started stays ignored. The
+/// leash is read by the guard, which hands its end on as a signal.
+pub(in crate::host) fn listen(cancel: &Cancellation, guarded: bool, _leash: bool) {
+    let ignored = ignored();
+    let on = |number: i32, by: Cancel, at_once: bool| {
+        let cancel = cancel.clone();
+        let Ok(mut signals) = signal(SignalKind::from_raw(number)) else { return };
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                cancel.cancel(by.clone());
+                if at_once {
+                    cancel.cancel(by.clone());
+                }
+            }
+        });
+    };
+    for (number, code, name) in CANCELLING {
+        if !ignored.contains(&number) {
+            on(number, Cancel::Signal(code, name), false);
+        }
+    }
+    on(LEASH, Cancel::Leash, false);
+    // Nobody is left to hear the verdict; what counts is that nothing stays.
+    on(ORPHANED, Cancel::Leash, true);
+    if guarded && !cfg!(target_os = "linux") {
+        let (guard, cancel) = (getppid(), cancel.clone());
+        tokio::spawn(async move {
+            while getppid() == guard && guard != Some(Pid::INIT) {
+                tokio::time::sleep(LOOK).await;
+            }
+            cancel.cancel(Cancel::Leash);
+            cancel.cancel(Cancel::Leash);
+        });
+    }
+}
 
 /// What a signal that the guard takes, or has for the inner host, asks for.
 pub(super) fn cancel(signal: Signal) -> Cancel {
@@ -45,7 +88,7 @@ pub(super) fn unblock() {
 }
 
 /// The signals that are ignored, as far as the system tells.
-pub(in crate::host) fn ignored() -> Vec<i32> {
+pub(super) fn ignored() -> Vec<i32> {
     // One read: the system makes the text anew for each open, and it is shorter than this.
     let mut status = [0; 4096];
     let read = std::fs::File::open("/proc/self/status").and_then(|mut file| file.read(&mut status));
@@ -54,7 +97,7 @@ pub(in crate::host) fn ignored() -> Vec<i32> {
 
 /// Has what is started from here on find every signal at its default. One that is ignored stays
 /// ignored across an exec, a handled one does not: so they are handled, by doing nothing.
-pub(in crate::host) fn reset_ignored() {
+pub(super) fn reset_ignored() {
     for signal in ignored() {
         let _ = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
     }

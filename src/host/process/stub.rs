@@ -1,5 +1,5 @@
 //! Linux: the exec stub. The host starts its own executable in this role, and the stub becomes the
-//! engine.
+//! engine. Elsewhere on Unix nobody takes the role.
 //!
 //! It does what must be done between fork and exec and what safe code cannot do there: it ties its
 //! life to the host's, resets what the host's own caller left behind, and tells a failed start
@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setsid};
+use rustix::process::{Pid, Signal, getppid, setsid};
 
-use super::guard::Role;
+use super::Role;
 use super::signals;
 use super::unix::SELF;
 use crate::host::engines::Command;
@@ -113,7 +113,18 @@ pub(super) fn run(args: &[OsString]) -> Role {
 /// that started this process; it may have ended before the kernel was asked.
 pub(super) fn bind_to(parent: &OsStr, signal: Signal) -> bool {
     let parent = parent.to_str().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
-    set_parent_process_death_signal(Some(signal)).is_ok() && parent.is_some() && getppid() == parent
+    follow_parent(signal) && parent.is_some() && getppid() == parent
+}
+
+#[cfg(target_os = "linux")]
+fn follow_parent(signal: Signal) -> bool {
+    rustix::process::set_parent_process_death_signal(Some(signal)).is_ok()
+}
+
+/// No such request here: the inner host looks for itself whether its parent is still there.
+#[cfg(not(target_os = "linux"))]
+fn follow_parent(_: Signal) -> bool {
+    true
 }
 
 /// Executes the program itself, never through a shell. Returns why it could not.

@@ -5,16 +5,22 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, set_child_subreaper, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 /// Makes this process the one that orphans below it come to.
 ///
 /// # Errors
 /// Why not every descendant would be within reach.
+#[cfg(target_os = "linux")]
 pub(super) fn adopt() -> Result<(), String> {
+    use rustix::process::{getpid, set_child_subreaper};
     set_child_subreaper(Some(getpid())).map_err(|error| format!("no subreaper: {error}"))
+}
+
+/// Orphans go to the system's first process, where nobody can find them.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn adopt() -> Result<(), String> {
+    Err("this system has no subreapers; only the process group is within reach".to_owned())
 }
 
 /// Whether `/proc` tells the children, without which an orphan cannot be found.

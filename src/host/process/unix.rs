@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
-use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::pipe::pipe;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process, kill_process_group,
     waitid,
@@ -57,7 +57,7 @@ pub(in crate::host) fn spawn(plan: &Plan) -> Result<(Child, ChildStreams), Start
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts an engine")]
     let mut start = if contained {
         // The stub inherits the end that is written; nothing else is started meanwhile.
-        let (read, write) = pipe_with(PipeFlags::empty()).map_err(|error| system(error.into()))?;
+        let (read, write) = pipe().map_err(|error| system(error.into()))?;
         fcntl_setfd(&read, FdFlags::CLOEXEC).map_err(|error| system(error.into()))?;
         let mut start = Command::new(SELF);
         start.args(stub::args(getpid(), write.as_raw_fd(), command, program));
