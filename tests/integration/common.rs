@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// How a program ended and what it printed.
 #[derive(Debug)]
@@ -56,6 +57,37 @@ pub(crate) fn run(command: &mut Command) -> Ran {
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// Looks until something holds. Fifteen seconds are far above anything that is promised.
+pub(crate) fn await_until(what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(15);
+    while !holds() {
+        assert!(Instant::now() < until, "never happened: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Whether a process has the directory, named without links, as its working directory.
+#[cfg(target_os = "linux")]
+pub(crate) fn runs_in(dir: &Path) -> bool {
+    std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
+        let process = process.path();
+        let stat = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
+        let dead = stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']));
+        !dead && std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == dir)
+    })
+}
+
+/// As long as it is one, it cannot be renamed.
+#[cfg(windows)]
+pub(crate) fn runs_in(dir: &Path) -> bool {
+    let elsewhere = dir.with_extension("elsewhere");
+    let free = std::fs::rename(dir, &elsewhere).is_ok();
+    if free {
+        std::fs::rename(&elsewhere, dir).unwrap();
+    }
+    !free
 }
 
 /// A new executable file with the given text.

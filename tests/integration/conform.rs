@@ -1,8 +1,6 @@
 //! `satyrn-host conform`: good engines pass, and each fault of a bad one is named.
 
-use crate::common::{Ran, host, run, script};
-use serde_json::Value;
-use std::path::Path;
+use crate::common::{Ran, host, run};
 
 fn conform(words: &[&str]) -> Ran {
     run(host().arg("conform").args(words))
@@ -21,7 +19,10 @@ fn our_engine_conforms_embedded_and_as_a_program() {
 }
 
 /// An engine that is ours but for one fault, which a shell adds.
-fn with_fault(dir: &Path, fault: &str) -> Vec<(String, Vec<String>)> {
+#[cfg(unix)]
+fn with_fault(dir: &std::path::Path, fault: &str) -> Vec<(String, Vec<String>)> {
+    use crate::common::script;
+    use serde_json::Value;
     let engine = env!("CARGO_BIN_EXE_satyrn-engine");
     let text = format!("#!/bin/sh\nengine() {{ '{engine}' protocol; }}\n{fault}\n");
     let engine = script(dir, "engine", &text);
@@ -37,6 +38,7 @@ fn with_fault(dir: &Path, fault: &str) -> Vec<(String, Vec<String>)> {
     failed
 }
 
+#[cfg(unix)]
 #[test]
 fn each_fault_of_a_faulty_engine_is_named() {
     let dir = tempfile::tempdir().unwrap();
@@ -62,8 +64,10 @@ fn each_fault_of_a_faulty_engine_is_named() {
     assert_eq!(failed[0].0, "operation-unknown");
 }
 
+#[cfg(unix)]
 #[test]
 fn an_engine_that_hangs_is_ended_and_named() {
+    use crate::common::script;
     let dir = tempfile::tempdir().unwrap();
     let engine = script(dir.path(), "engine", "#!/bin/sh\nread -r x <>/dev/zero & wait\n");
     let words = ["--engine", engine.to_str().unwrap(), "--filter", "accept"];
@@ -77,8 +81,8 @@ fn an_engine_that_hangs_is_ended_and_named() {
 fn where_nothing_can_be_tried_it_says_why() {
     for (words, part) in [
         (&["--engine", "engine"][..], "must be a path, not the bare name engine"),
-        (&["--engine", "./missing"], "no such program: /"),
-        (&["--engine-repo", "./missing"], "engine checkout is not a directory: /"),
+        (&["--engine", "./missing"], "no such program: "),
+        (&["--engine-repo", "./missing"], "engine checkout is not a directory: "),
         (&["--filter", "no case has this"], "no case's name contains"),
         (&["--engine", "./x", "--engine-repo", "./y"], "cannot be used with"),
         (&["extra"], "unexpected argument"),

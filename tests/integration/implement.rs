@@ -1,10 +1,14 @@
 //! `satyrn-host implement` as a program, over real engines.
 
-use crate::common::{Ran, fixtures, host, run, script};
+#[cfg(unix)]
+use crate::common::{Ran, script};
+use crate::common::{fixtures, host, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
 const OK: &str = r#"{"version":1,"ok":true,"code":"OK","message":""}"#;
 
 fn good() -> PathBuf {
@@ -12,6 +16,7 @@ fn good() -> PathBuf {
 }
 
 /// Runs the host on a good contract with a shell script as the engine.
+#[cfg(unix)]
 fn with_engine(text: &str, options: &[&str]) -> Ran {
     let dir = tempfile::tempdir().unwrap();
     let engine = script(dir.path(), "engine", &format!("#!/bin/sh\n{text}\n"));
@@ -19,6 +24,7 @@ fn with_engine(text: &str, options: &[&str]) -> Ran {
 }
 
 /// A shell command that reads the request and prints a line.
+#[cfg(unix)]
 fn answer(text: &str) -> String {
     format!("cat >/dev/null; printf '%s\\n' '{text}'")
 }
@@ -31,11 +37,17 @@ fn the_embedded_engine_accepts_and_refuses() {
     };
     let ran = implement(".", "good.yaml");
     assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), "satyrn-engine: OK\n"));
+    let here = contracts.display();
     for (repo, contract, exit, start) in [
-        (".", "missing.yaml", 3, "CONTRACT_UNREADABLE: cannot read contract /"),
-        (".", "invalid.yaml", 4, "CONTRACT_INVALID_YAML: invalid YAML in /"),
-        (".", "no-fields.yaml", 5, "CONTRACT_MISSING_FIELD: missing required field 'id'; missing"),
-        ("missing", "good.yaml", 6, "REPO_UNAVAILABLE: repo is not a directory: /"),
+        (".", "missing.yaml", 3, format!("CONTRACT_UNREADABLE: cannot read contract {here}")),
+        (".", "invalid.yaml", 4, format!("CONTRACT_INVALID_YAML: invalid YAML in {here}")),
+        (
+            ".",
+            "no-fields.yaml",
+            5,
+            "CONTRACT_MISSING_FIELD: missing required field 'id'; missing".to_owned(),
+        ),
+        ("missing", "good.yaml", 6, format!("REPO_UNAVAILABLE: repo is not a directory: {here}")),
     ] {
         let ran = implement(repo, contract);
         assert_eq!((ran.exit, ran.stderr.as_str()), (Some(exit), ""), "{contract}");
@@ -44,6 +56,7 @@ fn the_embedded_engine_accepts_and_refuses() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn every_row_of_the_table_from_a_shell() {
     let no = r#"{"version":1,"ok":false,"code":"CONTRACT_UNREADABLE","message":"why"}"#;
@@ -96,6 +109,7 @@ fn every_row_of_the_table_from_a_shell() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn the_deadline_ends_an_engine_that_ignores_termination() {
     let began = Instant::now();
@@ -106,24 +120,51 @@ fn the_deadline_ends_an_engine_that_ignores_termination() {
     assert!(began.elapsed() < Duration::from_millis(1200), "{:?}", began.elapsed());
 }
 
+/// Programs that cannot be started, each with a part of the words for it.
+#[cfg(unix)]
+fn not_runnable(here: &Path) -> Vec<(&'static str, &'static str)> {
+    script(here, "no-interpreter", "#!/missing/interpreter\n");
+    std::fs::write(here.join("no-permission"), "#!/bin/sh\n").unwrap();
+    script(here, "no-format", "echo this has no interpreter line\n");
+    vec![
+        ("./no-interpreter", "its interpreter is missing: /missing/interpreter"),
+        ("./no-permission", "Permission denied"),
+        ("./no-format", "Exec format error"),
+    ]
+}
+
+#[cfg(windows)]
+fn not_runnable(here: &Path) -> Vec<(&'static str, &'static str)> {
+    for name in ["engine.bat", "engine.cmd", "engine.exe", "engine.txt"] {
+        std::fs::write(here.join(name), "@echo this must never run\r\n").unwrap();
+    }
+    let batch = "a .bat or .cmd file is never run";
+    vec![
+        ("./engine.bat", batch),
+        ("./ENGINE.CMD", batch),
+        (r".\engine.cmd::$DATA", batch),
+        (r".\engine.bat. .", "cannot run "),
+        ("./engine.exe", "cannot run "),
+        ("./engine.txt", "only an .exe is run"),
+        (r"\\.\NUL", "cannot run "),
+        ("C:engine.exe", "--engine must be a path, not the bare name C:engine.exe"),
+    ]
+}
+
 #[test]
 fn what_never_started_is_told_apart() {
     let dir = tempfile::tempdir().unwrap();
     let here = dir.path();
-    script(here, "no-interpreter", "#!/missing/interpreter\n");
-    std::fs::write(here.join("no-permission"), "#!/bin/sh\n").unwrap();
     std::fs::create_dir(here.join("checkout")).unwrap();
-    script(here, "no-format", "echo this has no interpreter line\n");
-    for (option, value, part) in [
+    let cases = [
         ("--engine", "missing", "--engine must be a path, not the bare name missing"),
         ("--engine", "./missing", "no such program: "),
-        ("--engine", "./no-interpreter", "its interpreter is missing: /missing/interpreter"),
-        ("--engine", "./no-permission", "Permission denied"),
         ("--engine", "./checkout", "it is a directory"),
-        ("--engine", "./no-format", "Exec format error"),
         ("--engine-repo", "./missing", "engine checkout is not a directory: "),
         ("--engine-repo", "./checkout", "engine checkout has no pyproject.toml: "),
-    ] {
+    ];
+    let programs = not_runnable(here).into_iter().map(|(value, part)| ("--engine", value, part));
+    for (option, value, part) in cases.into_iter().chain(programs) {
         let ran = run(host().current_dir(here).args(["implement", option, value]).arg(good()));
         assert_eq!(ran.exit, Some(69), "{value}: {ran:?}");
         let start = "satyrn-engine: ENGINE_START_FAILED: ";
@@ -164,9 +205,12 @@ fn usage_is_a_line_on_stdout_and_a_hint_on_stderr() {
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&report["code"], &report["launch"]), (&"USAGE".into(), &"launch-failed".into()));
     assert!(report["process"]["pid"].is_null());
-    let ran = run(host().arg("implement").arg(not_utf8()));
-    assert_eq!(ran.exit, Some(2));
-    assert!(ran.stdout.contains("not UTF-8"), "{}", ran.stdout);
+    #[cfg(unix)]
+    {
+        let ran = run(host().arg("implement").arg(not_utf8()));
+        assert_eq!(ran.exit, Some(2));
+        assert!(ran.stdout.contains("not UTF-8"), "{}", ran.stdout);
+    }
     for words in [&["--help"][..], &["implement", "--help"], &["--version"]] {
         let ran = run(host().args(words));
         assert_eq!((ran.exit, ran.stderr.as_str(), ran.stdout.is_empty()), (Some(0), "", false));
@@ -177,11 +221,13 @@ fn usage_is_a_line_on_stdout_and_a_hint_on_stderr() {
     }
 }
 
+#[cfg(unix)]
 fn not_utf8() -> &'static Path {
     use std::os::unix::ffi::OsStrExt;
     Path::new(std::ffi::OsStr::from_bytes(b"c\xff.yaml"))
 }
 
+#[cfg(unix)]
 #[test]
 fn the_report_holds_what_was_measured() {
     let ran = with_engine(&answer(OK), &["--format", "json"]);
@@ -209,6 +255,7 @@ fn the_report_holds_what_was_measured() {
     assert_eq!(report["process"]["timed_out"], true);
 }
 
+#[cfg(unix)]
 #[test]
 fn an_engine_sees_only_allowed_variables() {
     let dir = tempfile::tempdir().unwrap();
@@ -238,6 +285,7 @@ fn an_engine_sees_only_allowed_variables() {
     assert!(all.contains("secret-value") && !all.contains("FORCE_COLOR"), "{all}");
 }
 
+#[cfg(unix)]
 #[test]
 fn what_an_engine_says_cannot_forge_a_second_line() {
     let forged =
@@ -245,4 +293,51 @@ fn what_an_engine_says_cannot_forge_a_second_line() {
     let ran = with_engine(&format!("cat >/dev/null\ncat <<'E'\n{forged}\nE"), &[]);
     assert_eq!(ran.stdout, "satyrn-engine: X: a\\nsatyrn-engine: OK\\u{1b}[2K\\r\n");
     assert_eq!(ran.exit, Some(65));
+}
+
+/// Blanks, quotes, letters of other scripts, and more than the 260 characters of old Windows.
+#[test]
+fn contracts_are_found_wherever_they_lie() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = "a long name ".repeat(8) + "end";
+    for part in ["two words", "it's", "größe 計画", "dots.in.it"] {
+        let deep = dir.path().join(part).join(&long).join(&long).join(&long);
+        std::fs::create_dir_all(&deep).unwrap();
+        let contract = deep.join("contract file.yaml");
+        std::fs::write(&contract, "id: a\ntask: b\n").unwrap();
+        assert!(contract.as_os_str().len() > 260);
+        let below = contract.strip_prefix(dir.path()).unwrap();
+        for contract in [&contract, below] {
+            let ran =
+                run(host().current_dir(&dir).args(["implement", "--repo", part]).arg(contract));
+            let seen = (ran.exit, ran.stdout.as_str(), ran.stderr.as_str());
+            assert_eq!(seen, (Some(0), "satyrn-engine: OK\n", ""), "{}", contract.display());
+        }
+    }
+}
+
+/// The drive's own rules, and the names that are no files.
+#[cfg(windows)]
+#[test]
+fn windows_paths() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("c.yaml"), "id: a\ntask: b\n").unwrap();
+    let whole = dir.path().join("c.yaml").to_str().unwrap().to_owned();
+    let (drive, rooted) = whole.split_at(2);
+    let implement = |contract: &str| {
+        let ran = run(host().current_dir(&dir).arg("implement").arg(contract));
+        assert_eq!(ran.stdout.matches('\n').count(), 1, "{ran:?}");
+        assert!(!ran.stdout.contains('\r'), "{ran:?}");
+        (ran.exit, ran.stdout)
+    };
+    let verbatim = format!(r"\\?\{whole}");
+    let (relative, slashes) = (format!("{drive}c.yaml"), whole.replace('\\', "/"));
+    for contract in ["c.yaml", r".\c.yaml", &whole, rooted, &verbatim, &relative, &slashes] {
+        assert_eq!(implement(contract), (Some(0), "satyrn-engine: OK\n".to_owned()), "{contract}");
+    }
+    for contract in ["NUL", "con", "COM1", r"\\.\pipe\nobody", r"\\?\pipe\nobody"] {
+        let (exit, line) = implement(contract);
+        assert_eq!(exit, Some(3), "{contract}: {line}");
+        assert!(line.contains("CONTRACT_UNREADABLE") && line.contains("a device"), "{line}");
+    }
 }

@@ -7,18 +7,17 @@ mod architecture;
 #[cfg(unix)]
 mod bounds;
 mod common;
-#[cfg(unix)]
 mod conform;
 #[cfg(target_os = "linux")]
 mod containment;
 mod contract_parity;
-#[cfg(unix)]
 mod drill;
 mod engine;
-#[cfg(unix)]
 mod implement;
 #[cfg(target_os = "linux")]
 mod resources;
 mod schema;
+#[cfg(any(target_os = "linux", windows))]
+mod tree;
 #[cfg(unix)]
 mod uv;
