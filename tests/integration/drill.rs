@@ -16,6 +16,13 @@ fn write(dir: &Path, name: &str, text: &str) {
 const GOOD: &str = "about: It accepts.\nengine: [{read: all}, {answer: OK}]\n\
                     expect: {code: OK, exit: 0}\n";
 
+/// Wine takes a hundred times longer than Windows to start a process, so that nothing is said about
+/// time there.
+fn is_late_by_wine(row: &Value) -> bool {
+    let wine = cfg!(windows) && std::env::var_os("WINEPREFIX").is_some();
+    wine && row["mismatches"].as_array().unwrap().iter().all(|mismatch| mismatch["what"] == "time")
+}
+
 #[test]
 fn every_built_in_drill_holds() {
     let began = Instant::now();
@@ -23,9 +30,13 @@ fn every_built_in_drill_holds() {
     let took = began.elapsed();
     let results: Value = serde_json::from_str(&ran.stdout).unwrap();
     let rows = results["results"].as_array().unwrap();
-    let failed: Vec<_> = rows.iter().filter(|row| row["status"] == "failed").collect();
+    let (late, failed): (Vec<_>, Vec<_>) =
+        rows.iter().filter(|row| row["status"] == "failed").partition(|row| is_late_by_wine(row));
     assert!(failed.is_empty(), "{failed:#?}");
-    assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!((ran.exit, ran.stderr.as_str()), (Some(i32::from(!late.is_empty())), ""));
+    for row in late {
+        eprintln!("too slow here: {}: {}", row["name"], row["mismatches"]);
+    }
     assert!(rows.len() >= 70, "{}", rows.len());
     assert!(took < Duration::from_mins(1), "{took:?}");
     for row in rows {
