@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     #[test]
     fn devices_pipes_and_loops_are_refused_without_waiting() {
         let dir = tempfile::tempdir().unwrap();

@@ -287,7 +287,8 @@ mod tests {
         let checkout = |path: &Path| resolve(Engine::Checkout(path.into()), None);
         assert_eq!(program(""), Err("empty-setting"));
         assert_eq!(program("engine"), Err("bare-name"));
-        assert_eq!(program("./engine").map(|c| c.program), Ok(here.join("engine")));
+        let named = format!("engine{}", std::env::consts::EXE_SUFFIX);
+        assert_eq!(program("./engine").map(|c| c.program), Ok(here.join(named)));
         assert_eq!(checkout(Path::new("")), Err("empty-setting"));
         assert_eq!(checkout(Path::new("missing")), Err("no-checkout"));
         assert_eq!(checkout(here), Err("no-pyproject"));

@@ -161,21 +161,35 @@ mod tests {
         };
         let around = Surroundings {
             vars: vars.iter().map(|(name, value)| (name.into(), value.into())).collect(),
-            cwd: Ok("/here".into()),
+            cwd: Ok(HERE.into()),
             exe: Ok("/bin/host".into()),
         };
         plan(&options, &around)
     }
 
+    const HERE: &str = if cfg!(windows) { r"C:\here" } else { "/here" };
+
     #[test]
     fn paths_are_made_absolute() {
-        let plan = planned(&["c.yaml"], &[]).unwrap();
-        let expected = Request { repo: "/here".into(), contract: "/here/c.yaml".into() };
-        assert_eq!(Request::parse(&plan.request), Ok(expected));
-        let plan = planned(&["--repo", "../r", "/c.yaml"], &[]).unwrap();
-        let expected = Request { repo: "/here/../r".into(), contract: "/c.yaml".into() };
-        assert_eq!(Request::parse(&plan.request), Ok(expected));
-        assert_eq!(plan.command.cwd, PathBuf::from("/here"));
+        let cases: &[(&[&str], &str, &str)] = if cfg!(windows) {
+            &[
+                (&["c.yaml"], HERE, r"C:\here\c.yaml"),
+                (&["--repo", "../r", "/c.yaml"], r"C:\r", r"C:\c.yaml"),
+                (&["--repo", r"D:\a/b\.", r"\\s\t\c.yaml"], r"D:\a\b", r"\\s\t\c.yaml"),
+                (&["--repo", r"\r", r"\\?\C:\c.yaml"], r"C:\r", r"\\?\C:\c.yaml"),
+            ]
+        } else {
+            &[
+                (&["c.yaml"], HERE, "/here/c.yaml"),
+                (&["--repo", "../r", "/c.yaml"], "/here/../r", "/c.yaml"),
+            ]
+        };
+        for (words, repo, contract) in cases {
+            let plan = planned(words, &[]).unwrap();
+            let expected = Request { repo: (*repo).into(), contract: (*contract).into() };
+            assert_eq!(Request::parse(&plan.request), Ok(expected), "{words:?}");
+            assert_eq!(plan.command.cwd, PathBuf::from(HERE));
+        }
     }
 
     #[test]

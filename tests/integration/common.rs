@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+#[cfg(any(target_os = "linux", windows))]
 use std::time::{Duration, Instant};
 
 /// How a program ended and what it printed.
@@ -13,7 +14,7 @@ pub(crate) struct Ran {
 }
 
 pub(crate) fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
+    std::path::absolute(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")).unwrap()
 }
 
 /// The host with an environment that chooses no engine.
@@ -60,6 +61,7 @@ pub(crate) fn run(command: &mut Command) -> Ran {
 }
 
 /// Looks until something holds. Fifteen seconds are far above anything that is promised.
+#[cfg(any(target_os = "linux", windows))]
 pub(crate) fn await_until(what: &str, holds: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(15);
     while !holds() {

@@ -16,11 +16,11 @@ fn write(dir: &Path, name: &str, text: &str) {
 const GOOD: &str = "about: It accepts.\nengine: [{read: all}, {answer: OK}]\n\
                     expect: {code: OK, exit: 0}\n";
 
-/// Wine takes a hundred times longer than Windows to start a process, so that nothing is said about
-/// time there.
+/// Under wine the start of a process takes some tenths of a second, so that a drill which starts many
+/// says nothing there.
 fn is_late_by_wine(row: &Value) -> bool {
     let wine = cfg!(windows) && std::env::var_os("WINEPREFIX").is_some();
-    wine && row["mismatches"].as_array().unwrap().iter().all(|mismatch| mismatch["what"] == "time")
+    wine && row["mismatches"].as_array().unwrap().iter().any(|mismatch| mismatch["what"] == "time")
 }
 
 #[test]

@@ -20,7 +20,7 @@ use super::report::{Mismatch, Results, Row, State, millis};
 use super::run::{VARIABLES, differs, many, shown};
 use crate::host::engines::absolute;
 use crate::host::plan::Surroundings;
-use crate::host::process::own;
+use crate::host::process::{hosts, own};
 
 /// The cases, and the requests and responses that are files.
 static PROTOCOL: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/fixtures/protocol");
@@ -121,7 +121,7 @@ fn text_of(file: &str) -> Result<&'static str, String> {
 }
 
 fn set(dir: &Path) -> std::io::Result<Place> {
-    let repo = dir.canonicalize()?.join("contracts");
+    let repo = hosts::plain(dir)?.join("contracts");
     fs::create_dir(&repo)?;
     for (name, bytes) in CONTRACTS {
         fs::write(repo.join(name), bytes)?;

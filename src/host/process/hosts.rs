@@ -1,6 +1,6 @@
 //! What the runner of drills does to the hosts that it starts, and how it looks for what they left.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,6 +10,11 @@ use super::{signals, tree};
 /// Before the first host. A drill sends signals; a host does not take one that it was born ignoring.
 pub(in crate::host) fn prepare() {
     signals::reset_ignored();
+}
+
+/// A directory's path as its processes see it: without links.
+pub(in crate::host) fn plain(dir: &Path) -> std::io::Result<PathBuf> {
+    dir.canonicalize()
 }
 
 /// Sends a signal, by its name.

@@ -1,10 +1,16 @@
 //! What the runner of drills does to the hosts that it starts, and how it looks for what they left.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 /// Before the first host: nothing, here.
 pub(in crate::host) fn prepare() {}
+
+/// A directory's path as it is. The system's own form of a path without links (`\\?\C:\`) takes
+/// nothing that is joined to it with a slash.
+pub(in crate::host) fn plain(dir: &Path) -> std::io::Result<PathBuf> {
+    std::path::absolute(dir)
+}
 
 /// There are no signals here; the runner skips the drills that send one.
 pub(in crate::host) fn send(_: u32, name: &str) -> Result<(), String> {
