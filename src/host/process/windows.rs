@@ -244,7 +244,7 @@ impl Child {
         let status = self.process.borrow_mut().try_wait().ok().flatten();
         let exit = status.and_then(|status| status.code());
         Remains {
-            ended: exit.map(|exit| Ended::Exit(i64::from(exit.cast_unsigned()))),
+            ended: exit.map(ended),
             contained: self.adopted.is_some(),
             orphaned,
             survivors: self.others(),
@@ -273,6 +273,11 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.terminate();
     }
+}
+
+/// An exit code as the system documents it: `0xC0000005` is no negative number.
+fn ended(exit: i32) -> Ended {
+    Ended::Exit(i64::from(exit.cast_unsigned()))
 }
 
 /// The system's numbers for the causes that have words of their own.
@@ -326,6 +331,12 @@ mod tests {
             let fault = fault(cwd, &here.join(program), &error);
             assert_eq!(fault.reason(), reason, "{program} {number}: {fault}");
         }
+    }
+
+    #[test]
+    fn exit_codes_are_not_negative() {
+        assert_eq!(ended(-1_073_741_819), Ended::Exit(0xC000_0005));
+        assert_eq!(ended(3), Ended::Exit(3));
     }
 
     #[test]
