@@ -236,9 +236,11 @@ impl Child {
     /// Ends the tree and waits until nothing of it is left, within `bound`.
     pub(in crate::host) fn destroy(&mut self, bound: Duration) -> Remains {
         let until = Instant::now() + bound;
-        let left_early = self.has_exited();
-        self.await_empty(SETTLE.min(bound));
-        let orphaned = self.others().map(|others| left_early && others > 0);
+        let exited = self.has_exited();
+        if exited {
+            self.await_empty(SETTLE.min(bound));
+        }
+        let orphaned = self.others().map(|others| exited && others > 0);
         self.terminate();
         self.await_empty(until.saturating_duration_since(Instant::now()));
         let status = self.process.borrow_mut().try_wait().ok().flatten();
