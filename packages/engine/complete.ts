@@ -1,6 +1,8 @@
 // Completion of the argument of /implement: the contract files below the working directory.
+import { statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { parseContract } from "./line.ts";
 
 /** How many directory entries one completion reads: a key press must stay cheap in the largest repository. */
 const MAX_ENTRIES = 5_000;
@@ -9,11 +11,15 @@ const SKIPPED = new Set(["node_modules", ".git"]);
 
 /** What Pi's menu shows (`label`) and types (`value`). Null closes the menu. */
 export async function completeContract(typed: string, cwd: string): Promise<{ value: string; label: string }[] | null> {
+	// With the menu open the Enter key would choose an item, perhaps another file, so a complete path must close it.
+	const named = parseContract(typed);
+	if (named !== "" && statSync(resolve(cwd, named), { throwIfNoEntry: false })?.isFile()) return null;
 	const wanted = typed.replace(/^"/, "").replace(/^\.\//, "").toLowerCase();
+	const starts = (path: string) => path.toLowerCase().startsWith(wanted);
 	const found = (await contractsBelow(cwd)).filter((path) => path.toLowerCase().includes(wanted));
+	found.sort((a, b) => Number(starts(b)) - Number(starts(a)));
 	const items = found.slice(0, MAX_ITEMS).map((path) => ({ value: quoteIfNeeded(path), label: path }));
-	// With the menu open the Enter key would only choose the item again, so a complete path must close it.
-	return items.length === 0 || items.some((item) => item.value === typed) ? null : items;
+	return items.length === 0 ? null : items;
 }
 
 /** Nearest first, `/` between the parts. Linked folders are not entered, so the walk cannot go in a circle. */

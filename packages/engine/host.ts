@@ -1,8 +1,7 @@
 // Where the host program is. The answer is always an absolute path: given a bare name, Windows would look into the
 // repository before it looks at PATH, and a repository must never choose the program that judges it.
 import { accessSync, constants, existsSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, posix, win32 } from "node:path";
+import { dirname, join, posix, win32 } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** What the search looks at. Tests pass their own, so that the Windows search runs on every system. */
@@ -51,18 +50,19 @@ export function findHost(places: Places): Found {
 
 /** The places of the running Pi. */
 export function ownPlaces(): Places {
-	const { resolve } = createRequire(import.meta.url);
+	const home = dirname(fileURLToPath(import.meta.url));
 	return {
 		env: process.env,
 		platform: process.platform,
 		arch: process.arch,
-		home: dirname(fileURLToPath(import.meta.url)),
+		home,
 		obstacle,
+		// As Node looks for a package, but only above the extension: NODE_PATH may name the repository.
 		inPackage(specifier) {
-			try {
-				return resolve(specifier);
-			} catch {
-				return undefined;
+			for (let folder = home; ; folder = dirname(folder)) {
+				const path = join(folder, "node_modules", specifier);
+				if (obstacle(path) === undefined) return path;
+				if (folder === dirname(folder)) return undefined;
 			}
 		},
 	};

@@ -46,9 +46,11 @@ export function visible(text: string): string {
 
 /**
  * When a host counts as broken: a minute after its own deadline, which is 30 s unless `SATYRN_DEADLINE` says otherwise.
- * A value that is not understood here may be fine for the host, so it gets the longest deadline that a host accepts.
+ * A value that is not understood here may be fine for the host, and a drill may have a deadline of its own; both get
+ * the longest deadline that a host accepts.
  */
-export function watchdogMsFor(deadline = "30s"): number {
+export function watchdogMsFor(deadline?: string, drill?: string): number {
+	deadline ??= drill === undefined ? "30s" : "24h";
 	const [, number, unit] = /^(\d+)(ms|s|m|h)$/.exec(deadline.trim()) ?? [undefined, "24", "h"];
 	const ms = Number(number) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[unit as "ms" | "s" | "m" | "h"];
 	return Math.min(ms, 24 * 3_600_000) + 60_000;

@@ -61,7 +61,8 @@ async function implement(args: string, ctx: Context, running: Set<Host>, seams: 
 
 /** Throws what `spawn` throws at once; everything later is told by `ended`. */
 function startHost(path: string, contract: string, cwd: string, seams: Seams): Host {
-	const { spawn = nodeSpawn, watchdogMs = watchdogMsFor(process.env.SATYRN_DEADLINE), killMs = 5_000 } = seams;
+	const { SATYRN_DEADLINE, SATYRN_DRILL } = process.env;
+	const { spawn = nodeSpawn, watchdogMs = watchdogMsFor(SATYRN_DEADLINE, SATYRN_DRILL), killMs = 5_000 } = seams;
 	const child = spawn(path, ["implement", "--leash", "--", contract], { cwd, windowsHide: true });
 	const seen = { stdout: "", stderr: "" };
 	const timers: NodeJS.Timeout[] = [];

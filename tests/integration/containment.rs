@@ -473,3 +473,30 @@ fn a_start_that_was_cut_off_is_not_called_one() {
         assert_eq!(process["started"], true);
     }
 }
+
+#[test]
+fn a_drills_own_deadline_is_the_guards_too() {
+    // The inner host tells two deadlines, its default and the drill's; the last one counts.
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hangs.yaml");
+    let drill = "about: It hangs.\nlimits: {deadline: 500ms}\nengine: [{sleep: forever}]\n\
+                 expect: {code: ENGINE_TIMEOUT, exit: 124}\n";
+    std::fs::write(&path, drill).unwrap();
+    for _ in 0..5 {
+        let began = Instant::now();
+        let mut command = host();
+        command
+            .args(["implement", "--drill"])
+            .arg(&path)
+            .arg(fixtures().join("contracts/good.yaml"));
+        let host = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let inner = inner(&host);
+        let list = format!("/proc/{0}/task/{0}/children", inner.as_raw_nonzero());
+        let engine = || std::fs::read_to_string(&list).is_ok_and(|list| !list.trim().is_empty());
+        await_until("an engine is started", engine);
+        kill_process(inner, Signal::STOP).unwrap();
+        let (ran, _) = finish(host);
+        assert_eq!(ran.exit, Some(1), "{ran:?}");
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    }
+}

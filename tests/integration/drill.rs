@@ -266,7 +266,7 @@ fn a_process_that_is_left_fails_the_drill_whatever_the_host_says() {
     let mut visitor = Command::new("/bin/sh")
         .arg("-c")
         .arg(format!("read d <{here}/there; cd \"$d\"; echo >{here}/back; read x <>{here}/there"))
-        .stdin(Stdio::null())
+        .stdin(std::process::Stdio::null())
         .spawn()
         .unwrap();
     let engine = format!(
@@ -340,4 +340,45 @@ fn the_role_of_the_engine_refuses_what_it_cannot_play() {
         assert_eq!((ran.exit, ran.stdout.as_str()), (Some(1), ""), "{words:?}");
         assert!(ran.stderr.starts_with("satyrn-host: drill: "), "{}", ran.stderr);
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_runner_that_is_killed_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    write(
+        dir.path(),
+        "long.yaml",
+        "about: It hangs for long and is stubborn.\nlimits: {deadline: 60s}\nengine:\n  \
+         - ignore: [TERM]\n  - start: {session: true, orphan: true, ignore: [TERM]}\n  \
+         - ready\n  - sleep: forever\nexpect: {code: ENGINE_TIMEOUT, exit: 124}\n",
+    );
+    let tmp = dir.path().join("tmp");
+    std::fs::create_dir(&tmp).unwrap();
+    let mut runner = host()
+        .arg("drill")
+        .arg(dir.path().join("long.yaml"))
+        .env("TMPDIR", &tmp)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let running = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let here = |cwd: std::path::PathBuf| cwd.starts_with(&tmp);
+        processes.filter(|p| std::fs::read_link(p.path().join("cwd")).is_ok_and(here)).count()
+    };
+    let await_until = |what: &str, holds: &dyn Fn() -> bool| {
+        let until = Instant::now() + Duration::from_secs(10);
+        while !holds() {
+            assert!(Instant::now() < until, "never happened: {what}");
+            std::thread::yield_now();
+        }
+    };
+    // Guard, inner host, engine, daemon.
+    await_until("the tree stands", &|| running() >= 4);
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    await_until("nothing runs", &|| running() == 0);
 }

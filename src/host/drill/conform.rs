@@ -164,12 +164,17 @@ type Ran = Result<(Box<RawValue>, Duration), String>;
 fn exchange(engine: &[OsString], request: &Path, place: &Place) -> Ran {
     let mut command = own();
     command.args(["implement", "--format", "json", "--request"]).arg(request).args(engine);
-    command.arg("--").arg(&place.contract).stdin(Stdio::null());
+    // Whatever ends this runner ends the host too: the other end of the leash goes with it.
+    command.args(["--leash", "--"]).arg(&place.contract);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     for name in VARIABLES {
         command.env_remove(name);
     }
     let began = Instant::now();
-    let output = command.output().map_err(|error| format!("cannot start the host: {error}"))?;
+    let mut host = command.spawn().map_err(|error| format!("cannot start the host: {error}"))?;
+    let leash = host.stdin.take();
+    let output = host.wait_with_output().map_err(|error| error.to_string())?;
+    drop(leash);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let report = RawValue::from_string(text.trim_end().to_owned());
     Ok((report.map_err(|_| format!("the host printed no report: {text}"))?, began.elapsed()))

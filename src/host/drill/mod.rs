@@ -11,6 +11,7 @@ pub mod script;
 pub mod set;
 
 use super::plan::Surroundings;
+use crate::line::escape;
 
 /// What a command prints on stdout, and its exit code; or what is wrong with it, for stderr.
 pub type Said = Result<(String, u8), String>;
@@ -27,7 +28,7 @@ pub fn drill(options: &cli::Drill, around: &Surroundings) -> Said {
     let cwd = around.cwd.as_ref().map_err(|why| format!("the working directory is gone: {why}"))?;
     let drills = run::choose(options, cwd)?;
     if options.list {
-        return Ok((drills.into_iter().map(|drill| drill.name + "\n").collect(), 0));
+        return Ok((drills.iter().map(|drill| escape(&drill.name) + "\n").collect(), 0));
     }
     let results = run::run(&drills, options, around);
     let [_, failed, _] = results.counts();

@@ -25,6 +25,7 @@ use super::set::{Fault, is_path, load, names};
 use crate::host::engines::{absolute, find};
 use crate::host::plan::Surroundings;
 use crate::host::process::{hosts, own};
+use crate::line::escape;
 
 /// The deadline of a host that is told none.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -68,7 +69,7 @@ pub fn choose(options: &cli::Drill, cwd: &Path) -> Result<Vec<Drill>, String> {
     let mut faults = Vec::new();
     let mut add = |name: String, named: String| match load(&named) {
         Ok(script) => drills.push(Drill { name, named, script }),
-        Err(Fault::Missing(why) | Fault::Bad(why)) => faults.push(why),
+        Err(Fault::Missing(why) | Fault::Bad(why)) => faults.push(escape(&why)),
     };
     if options.what.is_empty() {
         for name in names() {
@@ -268,9 +269,8 @@ fn attempt(drill: &Drill) -> Result<Seen, String> {
     if script.host.chosen_by == ChosenBy::Flag {
         command.arg("--drill").arg(&drill.named);
     }
-    if script.host.leash {
-        command.arg("--leash");
-    }
+    // Whatever ends this runner ends the host too.
+    command.arg("--leash");
     let dir_in = |text: &String| text.replace("{dir}", &place.to_string_lossy());
     command.args(script.host.options.iter().map(dir_in)).arg("--").arg(contract);
     for name in VARIABLES {
@@ -279,11 +279,10 @@ fn attempt(drill: &Drill) -> Result<Seen, String> {
     if script.host.chosen_by == ChosenBy::Variable {
         command.env("SATYRN_DRILL", &drill.named);
     }
-    let stdin = if script.host.leash { Stdio::piped() } else { Stdio::null() };
     command
         .envs(script.host.environment.iter().map(|(name, value)| (name, dir_in(value))))
         .current_dir(&place)
-        .stdin(stdin)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let began = Instant::now();

@@ -31,6 +31,9 @@ const WINDOWS_LINE: u32 = 30_000;
 /// also bounds the time: well below a second.
 pub const MAX_BYTES: usize = 64 << 10;
 
+/// The largest piece that is written at once, in bytes.
+const MAX_PIECE: usize = 1 << 20;
+
 /// One drill.
 #[derive(Clone, Debug)]
 pub struct Script {
@@ -415,8 +418,8 @@ impl TryFrom<WriteFields> for Write {
         if bytes.is_empty() && fields.times.is_none() {
             return Err("field `times`: nothing cannot be written forever".to_owned());
         }
-        if fields.pieces == Some(0) {
-            return Err("field `pieces` must be at least 1".to_owned());
+        if fields.pieces.is_some_and(|pieces| !(1..=MAX_PIECE).contains(&pieces)) {
+            return Err(format!("field `pieces` must be from 1 to {MAX_PIECE}"));
         }
         let (times, pieces, pause) = (fields.times, fields.pieces, fields.pause);
         Ok(Self { to: fields.to, bytes, times, pieces, pause })

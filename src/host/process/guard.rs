@@ -331,7 +331,8 @@ impl Inner {
             Ok(read @ 1..) => self.said.extend_from_slice(&bytes[..read]),
             Ok(0) | Err(_) => self.stdout = None,
         }
-        if self.said.first() == Some(&ANNOUNCEMENT) {
+        // Two announcements may come in one read; the last one counts.
+        while self.said.first() == Some(&ANNOUNCEMENT) {
             let Some(end) = self.said.iter().position(|byte| *byte == b'\n') else { return true };
             let line: Vec<u8> = self.said.drain(..=end).collect();
             let text = String::from_utf8_lossy(&line[1..]);
