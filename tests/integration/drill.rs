@@ -255,7 +255,7 @@ fn a_drill_that_cannot_run_here_is_skipped_and_not_passed() {
 #[test]
 fn a_process_that_is_left_fails_the_drill_whatever_the_host_says() {
     use crate::common::script;
-    use std::process::{Command, Stdio};
+    use std::process::Command;
     let dir = tempfile::tempdir().unwrap();
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     for name in ["there", "back"] {
