@@ -50,7 +50,7 @@ fn the_embedded_engine_accepts_and_refuses() {
         ("missing", "good.yaml", 6, format!("REPO_UNAVAILABLE: repo is not a directory: {here}")),
     ] {
         let ran = implement(repo, contract);
-        assert_eq!((ran.exit, ran.stderr.as_str()), (Some(exit), ""), "{contract}");
+        assert_eq!((ran.exit, ran.stderr.as_str()), (Some(exit), ""), "{contract}: {ran:?}");
         assert!(ran.stdout.starts_with(&format!("satyrn-engine: {start}")), "{}", ran.stdout);
         assert_eq!(ran.stdout.lines().count(), 1);
     }
