@@ -194,6 +194,7 @@ mod tests {
         // The second look, on the open file, does not wait either.
         assert!(open(&fifo).is_ok_and(|file| !file.metadata().unwrap().is_file()));
         assert_eq!(read(Path::new("/dev/zero")), Err("not a regular file".to_owned()));
-        assert!(read(&ring).is_err_and(|why| why.contains("symbolic links")));
+        // Each C library has its own words for it.
+        assert!(read(&ring).is_err_and(|why| why.to_lowercase().contains("symbolic link")));
     }
 }

@@ -30,9 +30,14 @@ const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 /// How long a program that is just being written is tried again.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// How long what ends by itself with the engine, its console's process above all, may take to be
-/// gone before it counts as left behind.
+/// How long processes that end by themselves with the engine may take before they count as left
+/// behind.
 const SETTLE: Duration = Duration::from_millis(20);
+
+/// The same for a single one: as a rule it is the process that the system started for the engine's
+/// console, which ends when nobody uses the console any more, and nothing tells it from others. With
+/// the grace of a held stdout it stays below 200 ms.
+const SETTLE_ALONE: Duration = Duration::from_millis(90);
 
 /// How often a job is asked who is in it.
 const PULSE: Duration = Duration::from_millis(1);
@@ -238,7 +243,7 @@ impl Child {
         let until = Instant::now() + bound;
         let exited = self.has_exited();
         if exited {
-            self.await_empty(SETTLE.min(bound));
+            self.settle(bound);
         }
         let orphaned = self.others().map(|others| exited && others > 0);
         self.terminate();
@@ -250,6 +255,22 @@ impl Child {
             contained: self.adopted.is_some(),
             orphaned,
             survivors: self.others(),
+        }
+    }
+
+    /// Gives what ends with the engine the time to do so.
+    fn settle(&self, bound: Duration) {
+        let began = Instant::now();
+        loop {
+            let patience = match self.others() {
+                None | Some(0) => return,
+                Some(1) => SETTLE_ALONE,
+                Some(_) => SETTLE,
+            };
+            if began.elapsed() >= patience.min(bound) {
+                return;
+            }
+            thread::sleep(PULSE);
         }
     }
 
