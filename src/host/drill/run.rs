@@ -1,6 +1,7 @@
 //! The runner: each drill in a host process of its own, started as anybody would start it, and
 //! judged by what it said and by what it left.
 
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::fs;
 use std::io::Read;
@@ -109,10 +110,14 @@ fn files(dir: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(dir).map_err(|error| error.to_string())?;
     let mut files: Vec<_> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
+        .filter(|path| path.extension().is_some_and(is_yaml))
         .collect();
     files.sort();
     Ok(files)
+}
+
+fn is_yaml(end: &OsStr) -> bool {
+    end.eq_ignore_ascii_case("yaml") || end.eq_ignore_ascii_case("yml")
 }
 
 fn stem(path: &Path) -> String {

@@ -76,7 +76,7 @@ pub enum Start {
 
 /// The file as it is written.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a mapping with the fields of a drill")]
 struct Fields {
     about: String,
     #[serde(default)]
@@ -150,10 +150,11 @@ impl Script {
         if text.len() > MAX_BYTES {
             return Err(format!("{name}: larger than {MAX_BYTES} bytes"));
         }
+        // Some editors write one, and to the YAML reader it is a character like others.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let fields: Fields = serde_yaml::from_str(text).map_err(|error| {
             let problem = error.to_string();
-            let Some(at) = error.location() else { return format!("{name}: {problem}") };
-            let (line, column) = (at.line(), at.column());
+            let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
             let tail = format!(" at line {line} column {column}");
             format!("{name}:{line}:{column}: {}", problem.replace(&tail, ""))
         })?;

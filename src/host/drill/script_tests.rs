@@ -88,6 +88,9 @@ fn mistakes_are_told_with_their_place_and_field() {
     for (text, start, part) in [
         (format!("{REST}engine: []\n"), "x:1:1: ", "missing field `about`"),
         ("about: x\nengine: []\n".into(), "x:1:1: ", "missing field `expect`"),
+        ("- about: x\n".into(), "x:1:1: ", "expected a mapping with the fields of a drill"),
+        (format!("about: x\nengine: []\n{REST}---\nabout: y\n"), "x:1:1: ", "document"),
+        (format!("\u{feff}abou: x\nengine: []\n{REST}"), "x:1:1: ", "abou"),
         (format!("about: x\nnope: 1\n{REST}"), "x:2:1: ", "unknown field `nope`"),
         (format!("about: x\nabout: y\n{REST}"), "x:1:1: ", "duplicate field `about`"),
         (format!("about: \"\"\nengine: []\n{REST}"), "x:1:1: about: ", "one sentence"),

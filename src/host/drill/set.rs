@@ -72,11 +72,12 @@ fn read(path: &Path) -> Result<String, String> {
     if !found.is_file() {
         return Err("not a regular file".to_owned());
     }
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_string(&mut text))
+        .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
         .map_err(|error| error.to_string())?;
-    Ok(text)
+    String::from_utf8(bytes)
+        .map_err(|error| format!("not UTF-8 (byte {})", error.utf8_error().valid_up_to()))
 }
 
 impl fmt::Display for Fault {
