@@ -42,30 +42,33 @@ pub(super) fn foreign() -> Vec<Pid> {
 }
 
 /// Kills and reaps all children but the foreign ones, and whoever becomes one meanwhile, until there
-/// is none or the time is up. Returns how many are still running.
+/// is none or the time is up. Returns how many are still running, and whether any had to be killed:
+/// a list of children that end while it is read can lack others, so one look is not enough.
 ///
 /// Only children are killed, by an id that cannot be reused before they are reaped here; their own
 /// children become ours and come next. A kill that meets a fork under way cancels it.
-pub(super) fn sweep(bound: Duration, foreign: &[Pid]) -> u32 {
+pub(super) fn sweep(bound: Duration, foreign: &[Pid]) -> (u32, bool) {
     let until = Instant::now() + bound;
     let mut pause = Duration::from_micros(50);
     let mut known = Vec::new();
+    let mut killed = false;
     loop {
         if foreign.is_empty() && is_childless() {
-            return 0;
+            return (0, killed);
         }
         let mut children = children().unwrap_or_default();
         children.retain(|child| !foreign.contains(child));
         for child in &children {
+            killed |= is_running(*child);
             let _ = kill_process(*child, Signal::KILL);
             let _ = waitid(WaitId::Pid(*child), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }
         if children.is_empty() && !foreign.is_empty() {
-            return 0;
+            return (0, killed);
         }
         if Instant::now() >= until {
             let running = children.into_iter().filter(|child| is_running(*child)).count();
-            return u32::try_from(running).unwrap_or(u32::MAX);
+            return (u32::try_from(running).unwrap_or(u32::MAX), killed);
         }
         // As long as new ones appear there is no time to lose.
         if children.iter().all(|child| known.contains(child)) {

@@ -173,9 +173,8 @@ impl Child {
         if std::mem::replace(&mut self.destroyed, true) {
             return remains;
         }
-        if self.contained {
-            remains.orphaned = Some(self.has_exited() && tree::has_others(self.pid));
-        }
+        let exited = self.has_exited();
+        let others = self.contained && exited && tree::has_others(self.pid);
         self.signal(Signal::KILL);
         loop {
             match waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
@@ -193,7 +192,9 @@ impl Child {
         }
         if self.contained {
             let left = until.saturating_duration_since(Instant::now());
-            remains.survivors = Some(tree::sweep(left, &[]));
+            let (survivors, killed) = tree::sweep(left, &[]);
+            remains.survivors = Some(survivors);
+            remains.orphaned = Some(exited && (others || killed));
         }
         remains
     }
