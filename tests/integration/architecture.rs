@@ -11,7 +11,6 @@ const RULES: &[(&str, &[&str])] = &[
     ("clap::", &["src/host/cli.rs", "src/host/drill/cli.rs", "src/engine/cli.rs"]),
     ("Command::new(", &["src/host/process/"]),
     ("std::process::exit", &[]),
-    ("unsafe {", &[]),
 ];
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
