@@ -98,7 +98,8 @@ fn push_escaped(out: &mut String, c: char) {
 }
 
 /// Controls, line breaks and the invisible characters that reorder or hide text.
-fn is_unprintable(c: char) -> bool {
+#[must_use]
+pub fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(
             c,

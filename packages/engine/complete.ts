@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseContract } from "./line.ts";
 
-/** How many directory entries one completion reads: a key press must stay cheap in the largest repository. */
+/** How many directory entries one completion looks at, and so how many folders it opens: a key press must stay cheap in the largest repository. */
 const MAX_ENTRIES = 5_000;
 const MAX_ITEMS = 50;
 const SKIPPED = new Set(["node_modules", ".git"]);

@@ -176,12 +176,7 @@ pub fn drilled(
     if drill.as_os_str().is_empty() {
         return Err(start_failed("empty-setting", format!("{origin} is empty")));
     }
-    let named = drill.to_string_lossy();
-    let named = if set::is_path(&named) {
-        absolute(cwd, drill).to_string_lossy().into_owned()
-    } else {
-        named.into_owned()
-    };
+    let named = set::name(drill, cwd).map_err(|why| start_failed("no-drill", why))?;
     let script = set::load(&named).map_err(|fault| match fault {
         set::Fault::Missing(why) => start_failed("no-drill", why),
         set::Fault::Bad(why) => start_failed("bad-drill", why),

@@ -14,7 +14,7 @@ pub mod schema;
 pub mod verdict;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -57,17 +57,15 @@ pub fn main(engine: fn() -> ExitCode) -> ExitCode {
         Invocation::Drill(options) => tell(drill::drill(&options, &surroundings(args.first()))),
         Invocation::Conform(options) => tell(drill::conform(&options, &surroundings(args.first()))),
         Invocation::Schema(name) => {
-            tell(schema::text(name).map(|text| (text.to_owned(), 0)).ok_or_else(|| name.to_owned()))
+            let unknown = || (format!("error: no schema {name}"), 2);
+            tell(schema::text(name).map(|text| (text.to_owned(), 0)).ok_or_else(unknown))
         }
         Invocation::Usage { detail, hint } => {
             let exit = say(&refused(&Refusal::Usage(detail)), cli::wants_json(&args), None);
             complain(hint.trim_end());
             exit
         }
-        Invocation::Print { text, exit: 0 } => {
-            print(&text);
-            0
-        }
+        Invocation::Print { text, exit: 0 } => tell(Ok((text, 0))),
         Invocation::Print { text, exit } => {
             complain(text.trim_end());
             exit
@@ -79,13 +77,18 @@ pub fn main(engine: fn() -> ExitCode) -> ExitCode {
 /// Prints what a command has to say and returns its exit code.
 fn tell(said: drill::Said) -> u8 {
     match said {
-        Ok((text, exit)) => {
-            print(&text);
+        Ok((text, exit)) => match print(&text) {
+            Ok(()) => exit,
+            // As the shell's own tools do it: who closes the pipe has seen enough.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => exit,
+            Err(error) => {
+                complain(&format!("error: cannot print it: {error}"));
+                exit.max(1)
+            }
+        },
+        Err((why, exit)) => {
+            complain(&why);
             exit
-        }
-        Err(why) => {
-            complain(&format!("error: {why}"));
-            2
         }
     }
 }
@@ -194,10 +197,9 @@ fn render(outcome: &Outcome, json: bool, seen: Option<(&Plan, &Observation)>) ->
     text
 }
 
-/// A reader that has gone away changes no verdict.
-fn print(text: &str) {
+fn print(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
 /// A hint that nobody has room for is lost; it is not waited for long.

@@ -117,9 +117,13 @@ pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal>
     let exe = around.exe.as_ref().map_err(|why| {
         start_failed("no-executable", format!("the host cannot find its own executable: {why}"))
     })?;
-    let (engine, own_deadline) = match engine {
-        Engine::Drill(drill) => drilled(&drill, origin, cwd)?,
-        other => (other, None),
+    let (engine, origin, own_deadline) = match engine {
+        Engine::Drill(drill) => {
+            let (engine, deadline) = drilled(&drill, origin, cwd)?;
+            // What is wrong with a drill's program is not the fault of whoever chose the drill.
+            (engine, "the drill's start", deadline)
+        }
+        other => (other, origin, None),
     };
     let deadline = deadline.or(own_deadline).unwrap_or(Limits::default().deadline);
     let path = around.var("PATH");

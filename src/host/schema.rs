@@ -123,10 +123,41 @@ mod tests {
             "about: x\nengine: [{write: {}}]\nexpect: {code: OK, exit: 0}\n",
             "about: x\nengine: [{start: {steps: [{die: NOPE}]}}]\nexpect: {code: OK, exit: 0}\n",
             "about: x\nengine: []\nexpect: {code: OK, exit: 0}\nlimits: {deadline: 5}\n",
+            "about: x\nengine: []\nexpect: {code: OK, exit: 0}\nlimits: {deadline: 0.0s}\n",
+            "about: x\nengine: []\nexpect: {code: OK, exit: 0, within: 0ms}\n",
+            "about: ' '\nengine: []\nexpect: {code: OK, exit: 0}\n",
+            "about: \"x\\ny\"\nengine: []\nexpect: {code: OK, exit: 0}\n",
+            "about: x\nengine: [{write: {base64: a}}]\nexpect: {code: OK, exit: 0}\n",
+            "about: x\nengine: []\nhost: {options: [\"\\0\"]}\nexpect: {code: OK, exit: 0}\n",
+            "about: x\nengine: []\nhost: {environment: {A=B: x}}\nexpect: {code: OK, exit: 0}\n",
+            "about: x\nengine: []\nhost: {environment: {'': x}}\nexpect: {code: OK, exit: 0}\n",
+            "about: x\nengine: []\nfiles: {../a: {text: x}}\nexpect: {code: OK, exit: 0}\n",
+            "about: x\nengine: []\nfiles: {a//b: {text: x}}\nexpect: {code: OK, exit: 0}\n",
+            "about: x\nengine: []\nfiles: {/a: {text: x}}\nexpect: {code: OK, exit: 0}\n",
+            "about: x\nengine: []\nfiles: {a/.: {text: x}}\nexpect: {code: OK, exit: 0}\n",
+            "about: x\nengine: []\nfiles: {'a\\b': {text: x}}\nexpect: {code: OK, exit: 0}\n",
         ] {
             let drill: Value = serde_yaml::from_str(bad).unwrap();
             assert!(!faults(&validator, &drill).is_empty(), "{bad}");
             assert!(Script::parse("x", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_odd_and_good_is_good_to_both() {
+        let (_, validator) = schema("drill-1");
+        for good in [
+            "about: |\n  x\nengine: []\nexpect: {code: OK, exit: 0}\n",
+            "about: x\nengine: []\nexpect: {code: OK, exit: 0, within: 0.5ms}\n",
+            "about: x\nengine: []\nexpect: {code: OK, exit: TERM}\nlimits: {deadline: 24h}\n",
+            "about: x\nengine: [{write: {base64: ''}}]\nexpect: {line: 5, exit: 0}\n",
+            "about: x\nengine: []\nhost: {options: [5, a b]}\nexpect: {code: OK, exit: 0}\n",
+            "about: x\nengine: []\nhost: {environment: {A: 5}}\nexpect: {code: OK, exit: 0}\n",
+            "about: x\nengine: []\nfiles: {a/..b/.c: {text: x}}\nexpect: {code: OK, exit: 0}\n",
+        ] {
+            let drill: Value = serde_yaml::from_str(good).unwrap();
+            assert_eq!(faults(&validator, &drill), Vec::<String>::new(), "{good}");
+            Script::parse("x", good).unwrap_or_else(|why| panic!("{good}: {why}"));
         }
     }
 

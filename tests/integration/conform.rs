@@ -70,11 +70,26 @@ fn an_engine_that_hangs_is_ended_and_named() {
     use crate::common::script;
     let dir = tempfile::tempdir().unwrap();
     let engine = script(dir.path(), "engine", "#!/bin/sh\nread -r x <>/dev/zero & wait\n");
-    let words = ["--engine", engine.to_str().unwrap(), "--filter", "accept"];
-    let ran = conform(&[&words[..], &["--deadline", "100ms"]].concat());
+    let words = ["--engine", engine.to_str().unwrap(), "--deadline", "100ms", "accept"];
+    let ran = conform(&words);
     assert_eq!(ran.exit, Some(1));
     assert!(ran.stdout.contains("ENGINE_TIMEOUT: no answer within 100ms"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("again   satyrn-host conform --engine "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("0 passed, 1 failed, 0 skipped"), "{}", ran.stdout);
+    let again = format!("again   satyrn-host conform {}\n", words.join(" "));
+    assert!(ran.stdout.contains(&again), "{}", ran.stdout);
+}
+
+#[test]
+fn cases_are_chosen_by_their_names() {
+    for (words, passed) in [
+        (&["accept", "version-2"][..], 2),
+        (&["accept", "version-2", "--filter", "ver"], 1),
+        (&["--filter", "operation-unknown"], 1),
+    ] {
+        let ran = conform(words);
+        assert_eq!(ran.exit, Some(0), "{ran:?}");
+        assert!(ran.stdout.contains(&format!("{passed} passed, 0 failed")), "{}", ran.stdout);
+    }
 }
 
 #[test]
@@ -85,7 +100,9 @@ fn where_nothing_can_be_tried_it_says_why() {
         (&["--engine-repo", "./missing"], "engine checkout is not a directory: "),
         (&["--filter", "no case has this"], "no case's name contains"),
         (&["--engine", "./x", "--engine-repo", "./y"], "cannot be used with"),
-        (&["extra"], "unexpected argument"),
+        (&["extra"], "no such case: extra"),
+        (&["accept", "--filter", "version"], "no case's name contains"),
+        (&["--extra"], "unexpected argument"),
     ] {
         let ran = conform(words);
         assert_eq!((ran.exit, ran.stdout.as_str()), (Some(2), ""), "{words:?}");

@@ -210,6 +210,7 @@ fn a_bad_script_is_refused_with_its_place_and_nothing_runs() {
     write(dir.path(), "right.yaml", GOOD);
     write(dir.path(), "bad.yaml", &GOOD.replace("read: all", "raed: all"));
     write(dir.path(), "worse.yaml", &GOOD.replace("expect", "expects"));
+    std::fs::write(dir.path().join("not-utf-8.yaml"), b"about: x\n# \xc3\xb6 \xff\n").unwrap();
     let ran = drill(dir.path(), &["right.yaml", "bad.yaml", "worse.yaml"]);
     assert_eq!((ran.exit, ran.stdout.as_str()), (Some(2), ""));
     let lines: Vec<_> = ran.stderr.lines().collect();
@@ -218,9 +219,13 @@ fn a_bad_script_is_refused_with_its_place_and_nothing_runs() {
     assert!(lines[0].contains(&bad), "{}", lines[0]);
     let worse = format!("{MAIN_SEPARATOR}worse.yaml:3:1: unknown field `expects`");
     assert!(lines[1].contains(&worse), "{}", lines[1]);
+    let ran = drill(dir.path(), &["not-utf-8.yaml"]);
+    assert!(ran.stderr.ends_with("not-utf-8.yaml:2:5: not UTF-8\n"), "{}", ran.stderr);
     for words in [
         &["no-such-drill"][..],
         &["./missing.yaml"],
+        &["."],
+        &["not-utf-8.yaml"],
         &["--filter", "no name has this"],
         &["--show", "nope"],
         &["--jobs", "0"],
@@ -321,7 +326,12 @@ fn a_drill_takes_the_place_of_an_engine() {
         (&["--drill", "hangs", "--deadline", "50ms"], &[], 124, "within 50ms"),
         (&["--drill", "hangs"], &[("SATYRN_DEADLINE", "60ms")], 124, "within 60ms"),
         // What a drill has in the place of its engine is met here as well.
-        (&["--drill", "start-bare-name"], &[], 69, "must be a path, not the bare name engine"),
+        (
+            &["--drill", "start-bare-name"],
+            &[],
+            69,
+            "START_FAILED: the drill's start must be a path",
+        ),
     ] {
         let (code, line) = implement(words, vars);
         assert_eq!(code, exit, "{words:?} {vars:?}: {line}");
@@ -343,43 +353,110 @@ fn the_role_of_the_engine_refuses_what_it_cannot_play() {
     }
 }
 
-#[cfg(unix)]
-#[test]
-fn a_runner_that_is_killed_leaves_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    write(
-        dir.path(),
-        "long.yaml",
-        "about: It hangs for long and is stubborn.\nlimits: {deadline: 60s}\nengine:\n  \
-         - ignore: [TERM]\n  - start: {session: true, orphan: true, ignore: [TERM]}\n  \
-         - ready\n  - sleep: forever\nexpect: {code: ENGINE_TIMEOUT, exit: 124}\n",
-    );
-    let tmp = dir.path().join("tmp");
-    std::fs::create_dir(&tmp).unwrap();
-    let mut runner = host()
-        .arg("drill")
-        .arg(dir.path().join("long.yaml"))
-        .env("TMPDIR", &tmp)
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let running = || {
+/// A runner whose host waits for an engine that would hang for a minute, and the runner's own
+/// directory for what it writes.
+#[cfg(target_os = "linux")]
+struct Long {
+    runner: std::process::Child,
+    tmp: std::path::PathBuf,
+}
+
+#[cfg(target_os = "linux")]
+impl Long {
+    /// When guard, inner host, engine and daemon run.
+    fn start(dir: &Path, words: &[&str]) -> Self {
+        let tmp = dir.join("tmp");
+        std::fs::create_dir(&tmp).unwrap();
+        let mut command = host();
+        command.args(words).current_dir(&tmp).env("TMPDIR", &tmp);
+        command.stdin(std::process::Stdio::null());
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let long = Self { runner: command.spawn().unwrap(), tmp };
+        // The runner itself is there as well.
+        long.await_until("the tree stands", &|| long.running() >= 5);
+        long
+    }
+
+    fn running(&self) -> usize {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        let here = |cwd: std::path::PathBuf| cwd.starts_with(&tmp);
+        let here = |cwd: std::path::PathBuf| cwd.starts_with(&self.tmp);
         processes.filter(|p| std::fs::read_link(p.path().join("cwd")).is_ok_and(here)).count()
-    };
-    let await_until = |what: &str, holds: &dyn Fn() -> bool| {
+    }
+
+    #[expect(clippy::unused_self, reason = "reads better where it is called")]
+    fn await_until(&self, what: &str, holds: &dyn Fn() -> bool) {
         let until = Instant::now() + Duration::from_secs(10);
         while !holds() {
             assert!(Instant::now() < until, "never happened: {what}");
             std::thread::yield_now();
         }
-    };
-    // Guard, inner host, engine, daemon.
-    await_until("the tree stands", &|| running() >= 4);
-    runner.kill().unwrap();
-    runner.wait().unwrap();
-    await_until("nothing runs", &|| running() == 0);
+    }
+}
+
+#[cfg(target_os = "linux")]
+const LONG: &str = "about: It hangs for long and is stubborn.\nlimits: {deadline: 60s}\nengine:\n  \
+    - ignore: [TERM]\n  - start: {session: true, orphan: true, ignore: [TERM]}\n  \
+    - ready\n  - sleep: forever\nexpect: {code: ENGINE_TIMEOUT, exit: 124}\n";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_runner_that_is_killed_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "long.yaml", LONG);
+    let mut long = Long::start(dir.path(), &["drill", "../long.yaml"]);
+    long.runner.kill().unwrap();
+    long.runner.wait().unwrap();
+    long.await_until("nothing runs", &|| long.running() == 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_runner_that_is_stopped_leaves_not_even_a_file() {
+    let engine = "#!/bin/sh\n(setsid sleep 60 &)\ntrap '' TERM\nsleep 60\n";
+    for (number, exit) in [(2, 130), (15, 143), (1, 129)] {
+        for words in [
+            &["drill", "../long.yaml", "accepts", "--jobs", "1"][..],
+            &["conform", "--engine", "../engine"],
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            write(dir.path(), "long.yaml", LONG);
+            crate::common::script(dir.path(), "engine", engine);
+            let long = Long::start(dir.path(), words);
+            let pid = i32::try_from(long.runner.id()).unwrap();
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            let signal = rustix::process::Signal::from_named_raw(number).unwrap();
+            rustix::process::kill_process(pid, signal).unwrap();
+            let (tmp, ran) = (long.tmp, long.runner.wait_with_output().unwrap());
+            let stderr = String::from_utf8(ran.stderr).unwrap();
+            assert_eq!((ran.status.code(), ran.stdout), (Some(exit), vec![]), "{words:?} {stderr}");
+            assert_eq!(stderr, format!("stopped by signal {number}; nothing is judged\n"));
+            assert_eq!(std::fs::read_dir(&tmp).unwrap().count(), 0, "{words:?}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_printed_is_no_success() {
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    for words in [&["drill", "accepts"][..], &["drill", "--list"], &["schema", "drill-1"]] {
+        let ran = host().args(words).stdout(full()).output().unwrap();
+        let stderr = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{words:?}");
+        assert!(stderr.starts_with("error: cannot print it: "), "{stderr}");
+    }
+}
+
+#[test]
+fn what_to_run_again_can_be_given_to_a_shell() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = GOOD.replace("exit: 0", "exit: 6");
+    write(dir.path(), "it's wrong.yaml", &bad);
+    let ran = drill(dir.path(), &["it's wrong.yaml"]);
+    let again = ran.stdout.lines().find_map(|line| line.strip_prefix("  again   ")).unwrap();
+    let words = shlex::split(again).unwrap();
+    assert_eq!(words[..2], ["satyrn-host", "drill"], "{again}");
+    let ran = run(host().current_dir("/").args(&words[1..]));
+    assert_eq!(ran.exit, Some(1), "{ran:?}");
+    assert!(ran.stdout.starts_with("FAIL  it's wrong  "), "{}", ran.stdout);
 }

@@ -17,6 +17,12 @@ pub(in crate::engine) fn is_break(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
+/// A line break, normalised (YAML 1.1 section 5.4): LS and PS keep their meaning, all others are a
+/// line feed.
+pub(super) fn normal_break(c: char) -> char {
+    if matches!(c, '\u{2028}' | '\u{2029}') { c } else { '\n' }
+}
+
 /// A line break or the end of the text.
 pub(super) fn is_break_or_end(c: char) -> bool {
     c == END || is_break(c)

@@ -44,9 +44,32 @@ pub(super) fn plain(value: &str) -> Tag {
     let Some(first) = value.bytes().next() else {
         return Tag::Null;
     };
-    let is = |row: &&Row| row.1.as_bytes().contains(&first) && matches(row.2, value);
-    ROWS.iter().find(is).map_or(Tag::Str, |row| row.0)
+    let mut left = CANDIDATES[usize::from(first)];
+    while left != 0 {
+        let row = &ROWS[left.trailing_zeros() as usize];
+        if matches(row.2, value) {
+            return row.0;
+        }
+        left &= left - 1;
+    }
+    Tag::Str
 }
+
+/// For each first byte, the rows that can match, one bit each. Most scalars have none.
+const CANDIDATES: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut row = 0;
+    while row < ROWS.len() {
+        let firsts = ROWS[row].1.as_bytes();
+        let mut at = 0;
+        while at < firsts.len() {
+            table[firsts[at] as usize] |= 1 << row;
+            at += 1;
+        }
+        row += 1;
+    }
+    table
+};
 
 /// Is `value` as a whole what `pattern` describes?
 pub(super) fn matches(pattern: &str, value: &str) -> bool {

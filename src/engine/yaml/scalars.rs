@@ -1,6 +1,6 @@
 //! The scalar styles: YAML 1.1 chapter 9. What needs no folding or unescaping is borrowed.
 
-use super::chars::{END, is_break, is_break_or_end, is_white};
+use super::chars::{END, is_break, is_break_or_end, is_white, normal_break};
 use super::scanner::{Scanner, shown};
 use super::{Error, QUOTE};
 use std::borrow::Cow;
@@ -18,14 +18,17 @@ impl<'a> Scanner<'a> {
             if self.at == run_start {
                 break;
             }
-            if let Some(folded) = &mut folded {
+            // Most values end before a line break, which then is no part of them.
+            let gap = &self.text[end..run_start];
+            if folded.is_some() || gap.contains(is_break) {
+                let folded = folded.get_or_insert_with(|| self.text[start..end].to_owned());
+                fold_gap(gap, folded);
                 folded.push_str(&self.text[run_start..self.at]);
             }
             end = self.at;
             let spaces = self.take_while(|c| c == ' ');
             if is_break(self.look()) {
-                let fold = self.plain_breaks();
-                folded.get_or_insert_with(|| self.text[start..end].to_owned()).push_str(&fold);
+                self.plain_breaks();
                 if self.column == 0 && self.at_document_marker() {
                     break;
                 }
@@ -34,21 +37,13 @@ impl<'a> Scanner<'a> {
                 }
             } else if spaces.is_empty() {
                 break;
-            } else if let Some(folded) = &mut folded {
-                folded.push_str(spaces);
             }
             if self.look() == '#' {
                 break;
             }
         }
-        match folded {
-            // The fold behind the last run is no part of the value.
-            Some(mut folded) => {
-                folded.truncate(folded.trim_end_matches(|c| c == ' ' || is_break(c)).len());
-                (Cow::Owned(folded), end)
-            }
-            None => (Cow::Borrowed(&self.text[start..end]), end),
-        }
+        let value = folded.map_or(Cow::Borrowed(&self.text[start..end]), Cow::Owned);
+        (value, end)
     }
 
     /// Bytes up to white space, `: ` or, in a flow collection, one of its indicators.
@@ -72,18 +67,12 @@ impl<'a> Scanner<'a> {
         rest.len()
     }
 
-    /// Line breaks and the spaces before the next text, folded.
-    fn plain_breaks(&mut self) -> String {
-        let mut breaks = String::new();
-        while let Some(c) = self.take_break() {
-            breaks.push(c);
-            if self.at_document_marker() {
-                break;
-            }
+    /// Line breaks and the spaces before the next text.
+    fn plain_breaks(&mut self) {
+        while self.take_break().is_some() && !self.at_document_marker() {
             self.take_while(|c| c == ' ');
         }
         self.key_allowed = true;
-        fold(&breaks)
     }
 
     /// YAML 1.1 section 9.1.1 and 9.1.2.
@@ -293,6 +282,26 @@ impl<'a> Scanner<'a> {
             }
         }
     }
+}
+
+/// What stands between two lines or words of a plain scalar: spaces, or line breaks with spaces
+/// around them, which are left out.
+fn fold_gap(gap: &str, into: &mut String) {
+    if !gap.contains(is_break) {
+        into.push_str(gap);
+        return;
+    }
+    let mut breaks = String::new();
+    let mut rest = gap.chars().peekable();
+    while let Some(c) = rest.next() {
+        if c == '\r' {
+            rest.next_if_eq(&'\n');
+        }
+        if is_break(c) {
+            breaks.push(normal_break(c));
+        }
+    }
+    into.push_str(&fold(&breaks));
 }
 
 /// YAML 1.1 section 5.4 and 9.1: a single line feed becomes a space, the first of several goes.

@@ -4,7 +4,7 @@
 //! an undecided token into the queue and remembers it; the `:` turns it into a key, and a line
 //! break, 1024 characters or any other end of the chance turn it into nothing.
 
-use super::chars::{BOM, END, is_break, is_break_or_end, is_uri, is_white, is_word};
+use super::chars::{BOM, END, is_break, is_break_or_end, is_uri, is_white, is_word, normal_break};
 use super::{Error, QUOTE};
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -666,8 +666,7 @@ impl<'a> Scanner<'a> {
         &rest[..length]
     }
 
-    /// Takes one line break and returns it, normalised (YAML 1.1 section 5.4): LS and PS keep
-    /// their meaning, all others are a line feed.
+    /// Takes one line break and returns it, normalised.
     pub(super) fn take_break(&mut self) -> Option<char> {
         let c = self.look();
         if !is_break(c) {
@@ -678,7 +677,7 @@ impl<'a> Scanner<'a> {
         self.index += if crlf { 2 } else { 1 };
         self.line += 1;
         self.column = 0;
-        Some(if matches!(c, '\u{2028}' | '\u{2029}') { c } else { '\n' })
+        Some(normal_break(c))
     }
 }
 

@@ -20,14 +20,17 @@ Examples:
 pub const EXITS: &str = "\
 Exit codes:
   0  everything that could run here holds
-  1  something does not
-  2  the command line, or a drill file, was not understood; nothing ran";
+  1  something does not, or the results cannot be printed
+  2  the command line, or a drill file, was not understood; nothing ran
+  128 + N  stopped by signal N; nothing is judged";
 
 /// Examples of `satyrn-host conform`.
 pub const CONFORM_EXAMPLES: &str = "\
 Examples:
   satyrn-host conform --engine ./my-engine
-  satyrn-host conform --engine-repo ../engine --format tap";
+  satyrn-host conform --engine-repo ../engine --format tap
+
+SATYRN_ENGINE and SATYRN_ENGINE_REPO are not looked at: what is tried is what is named here.";
 
 /// Options of `satyrn-host drill`.
 #[derive(Args, Debug)]
@@ -58,6 +61,9 @@ pub struct Drill {
 /// Options of `satyrn-host conform`.
 #[derive(Args, Debug)]
 pub struct Conform {
+    /// Names of cases [default: all of them]
+    #[arg(value_name = "CASE")]
+    pub what: Vec<String>,
     /// Try `PROGRAM protocol`; a path, not a bare name [default: the embedded engine]
     #[arg(long, value_name = "PROGRAM", conflicts_with = "engine_repo")]
     pub engine: Option<PathBuf>,

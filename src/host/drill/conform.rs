@@ -17,10 +17,14 @@ use serde_json::value::RawValue;
 
 use super::cli;
 use super::report::{Mismatch, Results, Row, State, millis};
-use super::run::{VARIABLES, differs, many, shown};
+use super::run::{
+    DEADLINE, OVERTIME, PATIENCE, VARIABLES, collect, command_line, differs, many, shown, watch,
+};
 use crate::host::engines::absolute;
 use crate::host::plan::Surroundings;
-use crate::host::process::{hosts, own};
+use crate::host::process::hosts::{self, Stop};
+use crate::host::process::own;
+use crate::line::escape;
 
 /// The cases, and the requests and responses that are files.
 static PROTOCOL: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/fixtures/protocol");
@@ -77,38 +81,66 @@ impl Place {
     }
 }
 
-/// Tries the engine on every case.
+/// Why there are no results.
+#[derive(Debug)]
+pub enum Fault {
+    /// Nothing can be tried.
+    Bad(String),
+    /// A signal, by its number.
+    Stopped(u8),
+}
+
+impl From<String> for Fault {
+    fn from(why: String) -> Self {
+        Self::Bad(why)
+    }
+}
+
+/// Tries the engine on every case that was asked for.
 ///
 /// # Errors
-/// Nothing can be tried: the engine does not start, or the stage cannot be set.
-pub fn run(options: &cli::Conform, around: &Surroundings) -> Result<Results, String> {
+/// The engine does not start, the stage cannot be set, or it was stopped.
+pub fn run(options: &cli::Conform, around: &Surroundings) -> Result<Results, Fault> {
     let cwd = around.cwd.as_ref().map_err(|why| format!("the working directory is gone: {why}"))?;
     let stage = tempfile::Builder::new().prefix("satyrn-conform-").tempdir();
     let stage = stage.map_err(|error| format!("cannot set the stage: {error}"))?;
     let place = set(stage.path()).map_err(|error| format!("cannot set the stage: {error}"))?;
-    let filter = options.filter.as_deref().unwrap_or_default();
-    let mut cases = cases()?;
-    cases.retain(|case| case.name.contains(filter));
-    let first = cases.first().ok_or_else(|| format!("no case's name contains {filter:?}"))?;
+    let cases = chosen(cases()?, options)?;
     let engine = engine(options, cwd);
     let began = Instant::now();
-    let one = |case: &Case| {
+    let one = |case: &Case, stop: &Stop| {
         let request = stage.path().join(format!("{}.request", case.name));
         let ran = request_of(case, &place)
             .and_then(|bytes| fs::write(&request, bytes).map_err(|error| error.to_string()))
-            .and_then(|()| exchange(&engine, &request, &place));
-        row(case, &place, ran, options)
+            .and_then(|()| exchange(&engine, &request, &place, options, stop));
+        row(case, &place, ran, &engine)
     };
     // Tried once before anything is judged: `uv` may have to make the checkout's environment first,
     // and an engine that does not start would fail every case in the same words.
-    let tried = one(first);
-    let report: Option<Value> =
-        tried.report.and_then(|report| serde_json::from_str(report.get()).ok());
+    let tried = many(1, Some(1), around, |_, stop| one(&cases[0], stop)).map_err(Fault::Stopped)?;
+    let report = tried.into_iter().next().and_then(|row| row.report);
+    let report: Option<Value> = report.and_then(|report| serde_json::from_str(report.get()).ok());
     if let Some(report) = report.filter(|report| report["launch"] == "launch-failed") {
-        return Err(format!("nothing could be tried: {}", shown(&report["line"])));
+        return Err(format!("nothing could be tried: {}", shown(&report["line"])).into());
     }
-    let results = many(cases.len(), options.jobs, around, |index| one(&cases[index]));
+    let results = many(cases.len(), options.jobs, around, |index, stop| one(&cases[index], stop))
+        .map_err(Fault::Stopped)?;
     Ok(Results { command: "conform", results, elapsed_ms: millis(began.elapsed()) })
+}
+
+/// The cases that were asked for, at least one.
+fn chosen(cases: Vec<Case>, options: &cli::Conform) -> Result<Vec<Case>, String> {
+    if let Some(name) =
+        options.what.iter().find(|name| !cases.iter().any(|case| case.name == **name))
+    {
+        return Err(format!("no such case: {}", escape(name)));
+    }
+    let filter = options.filter.as_deref().unwrap_or_default();
+    let wanted = |case: &Case| {
+        case.name.contains(filter) && (options.what.is_empty() || options.what.contains(&case.name))
+    };
+    let chosen: Vec<_> = cases.into_iter().filter(wanted).collect();
+    if chosen.is_empty() { Err(format!("no case's name contains {filter:?}")) } else { Ok(chosen) }
 }
 
 fn cases() -> Result<Vec<Case>, String> {
@@ -161,7 +193,13 @@ fn request_of(case: &Case, place: &Place) -> Result<Vec<u8>, String> {
 /// What came of one exchange: the host's report, and how long the host took.
 type Ran = Result<(Box<RawValue>, Duration), String>;
 
-fn exchange(engine: &[OsString], request: &Path, place: &Place) -> Ran {
+fn exchange(
+    engine: &[OsString],
+    request: &Path,
+    place: &Place,
+    options: &cli::Conform,
+    stop: &Stop,
+) -> Ran {
     let mut command = own();
     command.args(["implement", "--format", "json", "--request"]).arg(request).args(engine);
     // Whatever ends this runner ends the host too: the other end of the leash goes with it.
@@ -172,15 +210,18 @@ fn exchange(engine: &[OsString], request: &Path, place: &Place) -> Ran {
     }
     let began = Instant::now();
     let mut host = command.spawn().map_err(|error| format!("cannot start the host: {error}"))?;
-    let leash = host.stdin.take();
-    let output = host.wait_with_output().map_err(|error| error.to_string())?;
-    drop(leash);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (stdout, stderr) = (collect(host.stdout.take()), collect(host.stderr.take()));
+    let until = began + options.deadline.unwrap_or(DEADLINE) + OVERTIME + PATIENCE;
+    if watch(&mut host, until, stop, |_, _| ()).is_none() {
+        return Err("the host did not end in time, and was killed".to_owned());
+    }
+    let text = stdout.recv_timeout(OVERTIME).unwrap_or_default();
+    let _ = stderr.recv_timeout(OVERTIME);
     let report = RawValue::from_string(text.trim_end().to_owned());
     Ok((report.map_err(|_| format!("the host printed no report: {text}"))?, began.elapsed()))
 }
 
-fn row(case: &Case, place: &Place, ran: Ran, options: &cli::Conform) -> Row {
+fn row(case: &Case, place: &Place, ran: Ran, engine: &[OsString]) -> Row {
     let (mismatches, report, elapsed) = match ran {
         Ok((report, elapsed)) => {
             let value = serde_json::from_str(report.get()).unwrap_or(Value::Null);
@@ -188,14 +229,8 @@ fn row(case: &Case, place: &Place, ran: Ran, options: &cli::Conform) -> Row {
         }
         Err(why) => (vec![differs("run", "it can be run", why)], None, Duration::ZERO),
     };
-    let mut again = vec!["satyrn-host conform".to_owned()];
-    let flags = [("--engine", &options.engine), ("--engine-repo", &options.engine_repo)];
-    for (flag, value) in flags {
-        if let Some(value) = value {
-            again.push(format!("{flag} {}", value.display()));
-        }
-    }
-    again.push(format!("--filter {}", case.name));
+    let engine: Vec<_> = engine.iter().map(|word| word.to_string_lossy()).collect();
+    let words = ["satyrn-host", "conform"].into_iter().chain(engine.iter().map(AsRef::as_ref));
     Row {
         name: case.name.clone(),
         about: String::new(),
@@ -204,7 +239,7 @@ fn row(case: &Case, place: &Place, ran: Ran, options: &cli::Conform) -> Row {
         runs: 1,
         elapsed_ms: millis(elapsed),
         report,
-        again: again.join(" "),
+        again: command_line(words.chain([case.name.as_str()])),
     }
 }
 

@@ -10,37 +10,56 @@ pub mod run;
 pub mod script;
 pub mod set;
 
+use std::fmt::Display;
+
 use super::plan::Surroundings;
 use crate::line::escape;
 
-/// What a command prints on stdout, and its exit code; or what is wrong with it, for stderr.
-pub type Said = Result<(String, u8), String>;
+/// What a command prints on stdout, or on stderr if nothing came of it; and its exit code.
+pub type Said = Result<(String, u8), (String, u8)>;
 
 /// `satyrn-host drill`.
 ///
 /// # Errors
 /// The command line names something that is no drill, or a drill file has a mistake.
+/// Or it was stopped.
 pub fn drill(options: &cli::Drill, around: &Surroundings) -> Said {
     if let Some(name) = &options.show {
-        let text = set::built_in(name).ok_or_else(|| format!("no built-in drill: {name}"))?;
+        let text = set::built_in(name)
+            .ok_or_else(|| bad(format!("no built-in drill: {}", escape(name))))?;
         return Ok((text.to_owned(), 0));
     }
-    let cwd = around.cwd.as_ref().map_err(|why| format!("the working directory is gone: {why}"))?;
-    let drills = run::choose(options, cwd)?;
+    let gone = |why| bad(format!("the working directory is gone: {why}"));
+    let drills = run::choose(options, around.cwd.as_ref().map_err(gone)?).map_err(bad)?;
     if options.list {
         return Ok((drills.iter().map(|drill| escape(&drill.name) + "\n").collect(), 0));
     }
-    let results = run::run(&drills, options, around);
-    let [_, failed, _] = results.counts();
-    Ok((results.render(options.format), u8::from(failed > 0)))
+    Ok(said(&run::run(&drills, options, around).map_err(stopped)?, options.format))
 }
 
 /// `satyrn-host conform`.
 ///
 /// # Errors
-/// Nothing could be tried.
+/// Nothing could be tried, or it was stopped.
 pub fn conform(options: &cli::Conform, around: &Surroundings) -> Said {
-    let results = conform::run(options, around)?;
+    let results = conform::run(options, around).map_err(|fault| match fault {
+        conform::Fault::Bad(why) => bad(why),
+        conform::Fault::Stopped(signal) => stopped(signal),
+    });
+    Ok(said(&results?, options.format))
+}
+
+fn said(results: &report::Results, format: cli::Format) -> (String, u8) {
     let [_, failed, _] = results.counts();
-    Ok((results.render(options.format), u8::from(failed > 0)))
+    (results.render(format), u8::from(failed > 0))
+}
+
+/// Nothing ran.
+fn bad(why: impl Display) -> (String, u8) {
+    (format!("error: {why}"), 2)
+}
+
+/// By a signal, as a shell tells it.
+fn stopped(signal: u8) -> (String, u8) {
+    (format!("stopped by signal {signal}; nothing is judged"), 128 + signal)
 }

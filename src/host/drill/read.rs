@@ -1,10 +1,14 @@
 //! How the fields of a drill file are read, so that each mistake gets its place.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::{
+    self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor,
+    value::MapAccessDeserializer,
+};
 
 use super::script::{Length, Text};
 
@@ -12,18 +16,18 @@ use super::script::{Length, Text};
 /// how they get its place and its field's name.
 pub(super) fn parsed<'de, D: Deserializer<'de>, T>(
     what: &'static str,
-    parse: impl Fn(&str) -> Result<T, String>,
+    parse: impl FnMut(&str) -> Result<T, String>,
     deserializer: D,
 ) -> Result<T, D::Error> {
     struct Parsed<F>(&'static str, F);
-    impl<T, F: Fn(&str) -> Result<T, String>> Visitor<'_> for Parsed<F> {
+    impl<T, F: FnMut(&str) -> Result<T, String>> Visitor<'_> for Parsed<F> {
         type Value = T;
 
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
             formatter.write_str(self.0)
         }
 
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        fn visit_str<E: de::Error>(mut self, text: &str) -> Result<T, E> {
             (self.1)(text).map_err(E::custom)
         }
     }
@@ -59,6 +63,82 @@ pub(super) fn request_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D
         _ => Err(format!("{text} is not a number of bytes up to 120000")),
     };
     parsed("a number of bytes", parse, from)
+}
+
+/// Words for a command line, which hold no NUL.
+pub(super) fn options<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let words = Vec::<Word>::deserialize(from)?;
+    Ok(words.into_iter().map(|word| word.0).collect())
+}
+
+/// Variables, with names that the system can hold.
+pub(super) fn environment<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    let variables = BTreeMap::<Name, Word>::deserialize(from)?;
+    Ok(variables.into_iter().map(|(name, value)| (name.0, value.0)).collect())
+}
+
+struct Word(String);
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parse = |text: &str| {
+            let good = !text.contains('\0');
+            good.then(|| Self(text.to_owned())).ok_or("a NUL goes with no process".to_owned())
+        };
+        parsed("text", parse, deserializer)
+    }
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Name(String);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parse = |text: &str| {
+            let good = !text.is_empty() && !text.contains(['=', '\0']);
+            good.then(|| Self(text.to_owned())).ok_or(format!("{text:?} is no name of a variable"))
+        };
+        parsed("the name of a variable", parse, deserializer)
+    }
+}
+
+/// The line and column of a field of the whole file, the `nth` one of this name. The reader tells
+/// places in mistakes only; so a mistake is made of that key.
+pub(super) fn key(text: &str, field: &str, nth: usize) -> Option<(usize, usize)> {
+    struct Keys<'a> {
+        field: &'a str,
+        nth: usize,
+    }
+    impl<'de> Visitor<'de> for Keys<'_> {
+        type Value = ();
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a mapping")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+            while map.next_key_seed(&mut self)?.is_some() {
+                map.next_value::<IgnoredAny>()?;
+            }
+            Ok(())
+        }
+    }
+    impl<'de> DeserializeSeed<'de> for &mut Keys<'_> {
+        type Value = ();
+
+        fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+            let is_it = |text: &str| {
+                self.nth -= usize::from(text == self.field);
+                if self.nth == 0 { Err(String::new()) } else { Ok(()) }
+            };
+            parsed("a key", is_it, deserializer)
+        }
+    }
+    let reader = serde_yaml::Deserializer::from_str(text);
+    let mistake = reader.deserialize_map(Keys { field, nth }).err()?;
+    mistake.location().map(|at| (at.line(), at.column()))
 }
 
 /// Text that is expected; a null is the word, as in a report, not the lack of an expectation.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::cli::Format;
-use crate::line::escape;
+use crate::line::{MAX_CHARS, escape, is_unprintable, shorten};
 
 /// What came of one drill, or of one case.
 #[derive(Clone, Debug, Serialize)]
@@ -181,6 +181,7 @@ impl Results {
                 State::Failed { mismatches } => {
                     let mismatches = serde_json::to_string(mismatches).unwrap_or_default();
                     let again = serde_json::to_string(&row.again).unwrap_or_default();
+                    let (mismatches, again) = (printable(&mismatches), printable(&again));
                     writeln!(
                         out,
                         "not ok {number} - {name}\n  ---\n  mismatches: {mismatches}\n  \
@@ -211,14 +212,30 @@ fn failure(row: &Row) -> Option<String> {
     }
     for Mismatch { what, expected, seen } in mismatches {
         let _ = writeln!(out, "  {}", escape(what));
-        let _ = writeln!(out, "    expected  {}", escape(expected));
-        let _ = writeln!(out, "    seen      {}", escape(seen));
+        let _ = writeln!(out, "    expected  {}", shorten(&escape(expected), MAX_CHARS));
+        let _ = writeln!(out, "    seen      {}", shorten(&escape(seen), MAX_CHARS));
     }
     if let Some(report) = &row.report {
-        let _ = writeln!(out, "  report  {report}");
+        let _ = writeln!(out, "  report  {}", shorten(&printable(report.get()), 2 * MAX_CHARS));
     }
     let _ = writeln!(out, "  again   {}", escape(&row.again));
     Some(out)
+}
+
+/// JSON that no terminal obeys, and still the same JSON: what is not printable stands in strings.
+fn printable(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut unit = [0; 2];
+    for c in json.chars() {
+        if is_unprintable(c) {
+            for unit in c.encode_utf16(&mut unit) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 fn time(ms: u64) -> String {
@@ -280,7 +297,7 @@ mod tests {
         let mismatch = Mismatch {
             what: "line".to_owned(),
             expected: "a <b> & \"c\"".to_owned(),
-            seen: "d\u{1b}[2K\ne".to_owned(),
+            seen: "d\u{1b}[2K\ne\u{9b}".to_owned(),
         };
         Results {
             command: "drill",
@@ -304,7 +321,7 @@ bad #1
   What it is about.
   line
     expected  a <b> & \"c\"
-    seen      d\\u{1b}[2K\\ne
+    seen      d\\u{1b}[2K\\ne\\u{9b}
   again   satyrn-host drill bad #1
 
 1 passed, 1 failed, 1 skipped in 45 ms
@@ -325,18 +342,43 @@ bad #1
 
     #[test]
     fn junit_holds_no_character_that_xml_forbids() {
-        let text = results().render(Format::Junit);
-        assert!(text.contains("tests=\"3\" failures=\"1\" skipped=\"1\" errors=\"0\""), "{text}");
-        assert!(text.contains("expected a &lt;b&gt; &amp; &quot;c&quot;, seen d\\u{1b}[2K&#10;e"));
-        assert!(text.contains("<skipped message=\"needs # Windows\"/>"));
-        assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
+        let expected = r#"<?xml version="1.0" encoding="UTF-8"?>
+<testsuites tests="3" failures="1" skipped="1" errors="0" time="0.045">
+<testsuite name="satyrn-host drill" tests="3" failures="1" skipped="1" errors="0" time="0.045">
+<testcase classname="satyrn-host drill" name="good" time="1.234"/>
+<testcase classname="satyrn-host drill" name="bad #1" time="1.234"><failure message="line: expected a &lt;b&gt; &amp; &quot;c&quot;, seen d\u{1b}[2K&#10;e\u{9b}">  What it is about.&#10;  line&#10;    expected  a &lt;b&gt; &amp; &quot;c&quot;&#10;    seen      d\u{1b}[2K\ne\u{9b}&#10;  again   satyrn-host drill bad #1&#10;</failure></testcase>
+<testcase classname="satyrn-host drill" name="not-here" time="1.234"><skipped message="needs # Windows"/></testcase>
+</testsuite>
+</testsuites>
+"#;
+        assert_eq!(results().render(Format::Junit), expected);
+    }
+
+    #[test]
+    fn a_failure_is_cut_for_people_and_whole_for_programs() {
+        let mut results = results();
+        let State::Failed { mismatches } = &mut results.results[1].state else { panic!() };
+        mismatches[0].seen = "x".repeat(1 << 20);
+        results.results[1].report =
+            Some(RawValue::from_string(format!("\"\u{9b}{}\"", "y".repeat(1 << 20))).unwrap());
+        let text = results.render(Format::Table);
+        assert!(text.len() < 20_000 && text.contains("xx…\n") && text.contains("\"\\u009byy"));
+        assert!(results.render(Format::Json).len() > 2 << 20);
     }
 
     #[test]
     fn tap_is_numbered_and_no_name_is_a_directive() {
         let text = results().render(Format::Tap);
-        let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines[..4], ["TAP version 14", "1..3", "ok 1 - good", "not ok 2 - bad \\#1"]);
-        assert_eq!(lines.last(), Some(&"ok 3 - not-here # SKIP needs \\# Windows"));
+        let expected = r#"TAP version 14
+1..3
+ok 1 - good
+not ok 2 - bad \#1
+  ---
+  mismatches: [{"what":"line","expected":"a <b> & \"c\"","seen":"d\u001b[2K\ne\u009b"}]
+  again: "satyrn-host drill bad #1"
+  ...
+ok 3 - not-here # SKIP needs \# Windows
+"#;
+        assert_eq!(text, expected);
     }
 }

@@ -22,20 +22,21 @@ use super::cli;
 use super::engine::READY;
 use super::report::{Mismatch, Results, Row, State, millis};
 use super::script::{Action, ChosenBy, Need, Part, Reader, Script, Text};
-use super::set::{Fault, is_path, load, names};
+use super::set::{Fault, is_path, load, name, names};
 use crate::host::engines::{absolute, find};
 use crate::host::plan::Surroundings;
-use crate::host::process::{hosts, own};
+use crate::host::process::hosts::{self, Stop};
+use crate::host::process::own;
 use crate::line::escape;
 
 /// The deadline of a host that is told none.
-const DEADLINE: Duration = Duration::from_secs(30);
+pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// How long after its deadline a host has to have ended.
-const OVERTIME: Duration = Duration::from_secs(1);
+pub(super) const OVERTIME: Duration = Duration::from_secs(1);
 
 /// How much later the runner stops waiting for it.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the other part of a host may take to end everything after one part was killed.
 const AFTER_KILL: Duration = Duration::from_secs(1);
@@ -68,30 +69,35 @@ pub struct Drill {
 pub fn choose(options: &cli::Drill, cwd: &Path) -> Result<Vec<Drill>, String> {
     let mut drills = Vec::new();
     let mut faults = Vec::new();
-    let mut add = |name: String, named: String| match load(&named) {
-        Ok(script) => drills.push(Drill { name, named, script }),
-        Err(Fault::Missing(why) | Fault::Bad(why)) => faults.push(escape(&why)),
+    let mut add = |what: &Path| {
+        let loaded = name(what, cwd).map_err(Fault::Missing).and_then(|named| {
+            let script = load(&named)?;
+            let name = if is_path(&named) { stem(what) } else { named.clone() };
+            Ok(Drill { name, named, script })
+        });
+        match loaded {
+            Ok(drill) => drills.push(drill),
+            Err(Fault::Missing(why) | Fault::Bad(why)) => faults.push(escape(&why)),
+        }
     };
     if options.what.is_empty() {
         for name in names() {
-            add(name.to_owned(), name.to_owned());
+            add(name.as_ref());
         }
     }
     for what in &options.what {
-        let shown = what.to_string_lossy().into_owned();
-        let path = absolute(cwd, what);
-        if path.is_dir() {
-            let files = files(&path).map_err(|why| format!("{shown}: {why}"))?;
-            if files.is_empty() {
-                return Err(format!("{shown}: no drill (*.yaml) in this directory"));
-            }
-            for file in files {
-                add(stem(&file), file.to_string_lossy().into_owned());
-            }
-        } else if is_path(&shown) {
-            add(stem(&path), path.to_string_lossy().into_owned());
-        } else {
-            add(shown.clone(), shown);
+        let dir = absolute(cwd, what);
+        if !dir.is_dir() {
+            add(what);
+            continue;
+        }
+        let shown = escape(&what.to_string_lossy());
+        let files = files(&dir).map_err(|why| format!("{shown}: {why}"))?;
+        if files.is_empty() {
+            return Err(format!("{shown}: no drill (*.yaml) in this directory"));
+        }
+        for file in files {
+            add(&file);
         }
     }
     if !faults.is_empty() {
@@ -125,27 +131,30 @@ fn stem(path: &Path) -> String {
 }
 
 /// Runs them all, several at once, each as often as asked for.
-#[must_use]
-pub fn run(drills: &[Drill], options: &cli::Drill, around: &Surroundings) -> Results {
-    let one = |index: usize| drill(&drills[index % drills.len()], around);
+///
+/// # Errors
+/// The signal that stopped it.
+pub fn run(drills: &[Drill], options: &cli::Drill, around: &Surroundings) -> Result<Results, u8> {
+    let one = |index: usize, stop: &Stop| drill(&drills[index % drills.len()], around, stop);
     let total = drills.len() * usize::from(options.repeat);
     let began = Instant::now();
     let mut runs: Vec<Vec<Ran>> = drills.iter().map(|_| Vec::new()).collect();
-    for (index, ran) in many(total, options.jobs, around, one).into_iter().enumerate() {
+    for (index, ran) in many(total, options.jobs, around, one)?.into_iter().enumerate() {
         runs[index % drills.len()].push(ran);
     }
     let results = drills.iter().zip(runs).map(|(drill, runs)| row(drill, runs)).collect();
-    Results { command: "drill", results, elapsed_ms: millis(began.elapsed()) }
+    Ok(Results { command: "drill", results, elapsed_ms: millis(began.elapsed()) })
 }
 
-/// Does `total` things, `jobs` at once, and returns what came of them in their order.
+/// Does `total` things, `jobs` at once, and returns what came of them in their order; or the signal
+/// that stopped it, when none of them runs any more.
 pub(super) fn many<T: Send>(
     total: usize,
     jobs: Option<u16>,
     around: &Surroundings,
-    one: impl Fn(usize) -> T + Sync,
-) -> Vec<T> {
-    hosts::prepare();
+    one: impl Fn(usize, &Stop) -> T + Sync,
+) -> Result<Vec<T>, u8> {
+    let stop = hosts::prepare();
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     let jobs = jobs.map_or_else(cores, usize::from).min(total).max(1);
     let bar = progress(total, around);
@@ -155,10 +164,10 @@ pub(super) fn many<T: Send>(
             scope.spawn(|| {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= total {
+                    if index >= total || stop.asked().is_some() {
                         return;
                     }
-                    let came = one(index);
+                    let came = one(index, &stop);
                     bar.inc(1);
                     // Poisoned only if another worker panicked, which the scope passes on.
                     if let Ok(mut done) = done.lock() {
@@ -169,9 +178,12 @@ pub(super) fn many<T: Send>(
         }
     });
     bar.finish_and_clear();
+    if let Some(signal) = stop.asked() {
+        return Err(signal);
+    }
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, came)| came).collect()
+    Ok(done.into_iter().map(|(_, came)| came).collect())
 }
 
 /// A bar on stderr, for people only.
@@ -213,15 +225,21 @@ fn row(drill: &Drill, runs: Vec<Ran>) -> Row {
         failed_runs: u32::try_from(failed).unwrap_or(u32::MAX),
         elapsed_ms: millis(elapsed),
         report,
-        again: format!("satyrn-host drill {}", drill.named),
+        again: command_line(["satyrn-host", "drill", &drill.named]),
     }
 }
 
-fn drill(drill: &Drill, around: &Surroundings) -> Ran {
+/// A command as it can be given to a shell again.
+pub(super) fn command_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    // What no shell can be given is a NUL, which no word of a command line holds.
+    shlex::Quoter::new().allow_nul(true).join(words).unwrap_or_default()
+}
+
+fn drill(drill: &Drill, around: &Surroundings, stop: &Stop) -> Ran {
     if let Some(reason) = missing(&drill.script.needs(), around) {
         return Ran { state: State::Skipped { reason }, report: None, elapsed: Duration::ZERO };
     }
-    let (mismatches, report, elapsed) = match attempt(drill) {
+    let (mismatches, report, elapsed) = match attempt(drill, stop) {
         Ok(seen) => {
             let report = RawValue::from_string(seen.stdout.trim_end().to_owned()).ok();
             (judge(&drill.script, &seen), report, seen.elapsed)
@@ -262,7 +280,7 @@ struct Seen {
 }
 
 /// Runs one host in a directory of its own, which also marks every process that comes of it.
-fn attempt(drill: &Drill) -> Result<Seen, String> {
+fn attempt(drill: &Drill, stop: &Stop) -> Result<Seen, String> {
     let script = &drill.script;
     let (dir, place) = stage(script).map_err(|error| format!("cannot set the stage: {error}"))?;
     let contract = match script.host.request_bytes {
@@ -300,7 +318,19 @@ fn attempt(drill: &Drill) -> Result<Seen, String> {
     };
     let (stdout, stderr) = (collect(host.stdout.take()), collect(host.stderr.take()));
     let mut seen = Seen::default();
-    let status = watch(&mut host, script, &place, began, &mut seen.trouble);
+    let mut actions = (!script.when_ready.is_empty()).then_some(&script.when_ready);
+    let until = began + bound(script) + PATIENCE;
+    // Once the drill is ready, what it says is done, once.
+    let status = watch(&mut host, until, stop, |host, leash| {
+        let is_ready = || fs::metadata(place.join(READY)).is_ok_and(|file| file.len() > 0);
+        if actions.is_some() && is_ready() {
+            for action in actions.take().into_iter().flatten() {
+                if let Err(why) = act(action, host, leash) {
+                    seen.trouble.get_or_insert(why);
+                }
+            }
+        }
+    });
     seen.elapsed = began.elapsed();
     seen.exit = status.and_then(|status| match status.code() {
         Some(code) => Some(code.to_string()),
@@ -336,7 +366,7 @@ fn stage(script: &Script) -> std::io::Result<(TempDir, PathBuf)> {
 }
 
 /// Reads a stream to its end on a thread of its own.
-fn collect(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
+pub(super) fn collect(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (send, receive) = channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -348,29 +378,22 @@ fn collect(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
     receive
 }
 
-/// Until the host has ended; meanwhile the drill's actions are done, once, when it is ready. One
-/// that does not end in time is killed, and nothing is returned.
-fn watch(
+/// Until the host has ended; meanwhile `each` is called again and again. One that does not end in
+/// time is killed, and nothing is returned. When the runner is to stop, the host is told so.
+pub(super) fn watch(
     host: &mut Child,
-    script: &Script,
-    place: &Path,
-    began: Instant,
-    trouble: &mut Option<String>,
+    until: Instant,
+    stop: &Stop,
+    mut each: impl FnMut(&mut Child, &mut Option<ChildStdin>),
 ) -> Option<std::process::ExitStatus> {
     let mut leash = host.stdin.take();
-    let mut actions = (!script.when_ready.is_empty()).then_some(&script.when_ready);
-    let until = began + bound(script) + PATIENCE;
     loop {
         if let Ok(Some(status)) = host.try_wait() {
             return Some(status);
         }
-        let is_ready = || fs::metadata(place.join(READY)).is_ok_and(|file| file.len() > 0);
-        if actions.is_some() && is_ready() {
-            for action in actions.take().into_iter().flatten() {
-                if let Err(why) = act(action, host, &mut leash) {
-                    trouble.get_or_insert(why);
-                }
-            }
+        each(host, &mut leash);
+        if stop.asked().is_some() {
+            leash = None;
         }
         if Instant::now() >= until {
             let _ = host.kill();

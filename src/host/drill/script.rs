@@ -15,8 +15,10 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::Value;
 
+use super::engine::READY;
 use super::read::{
-    all_or_number, checked, forever_or_length, forever_or_number, parsed, request_bytes, said,
+    all_or_number, checked, environment, forever_or_length, forever_or_number, key, options,
+    parsed, request_bytes, said,
 };
 use crate::host::cli::parse_deadline;
 use crate::protocol::{Code, Response};
@@ -124,8 +126,15 @@ impl TryFrom<Fields> for Script {
             return fault("when_ready", "`close: leash` needs `host: {leash: true}`");
         }
         for name in fields.files.keys() {
-            if name.is_empty() || name.split('/').any(|part| matches!(part, "" | "." | "..")) {
-                return Err(("files", format!("{name:?} is no name below the directory")));
+            let plain = |part| !matches!(part, "" | "." | "..");
+            if !name.split('/').all(plain) || name.contains(['\0', '\\']) || name == READY {
+                return Err(("files", format!("{name:?} is no name for a file of a drill")));
+            }
+            let below = |other: &&String| {
+                other.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('/'))
+            };
+            if let Some(other) = fields.files.keys().find(below) {
+                return Err(("files", format!("{name:?} cannot be a file: {other:?} is below it")));
             }
         }
         Ok(Self {
@@ -155,16 +164,18 @@ impl Script {
         let fields: Fields = serde_yaml::from_str(text).map_err(|error| {
             let problem = error.to_string();
             let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
-            let tail = format!(" at line {line} column {column}");
-            format!("{name}:{line}:{column}: {}", problem.replace(&tail, ""))
+            let problem = problem.replace(&format!(" at line {line} column {column}"), "");
+            // The reader tells the place of the whole mapping.
+            let repeated = problem.strip_prefix("duplicate field `").and_then(|rest| {
+                let field = rest.strip_suffix('`')?;
+                key(text, field, 2)
+            });
+            let (line, column) = repeated.unwrap_or((line, column));
+            format!("{name}:{line}:{column}: {problem}")
         })?;
         fields.try_into().map_err(|(field, why)| {
-            // A top-level field stands at the start of a line.
-            let is_there = |line: &str| {
-                line.strip_prefix(field).is_some_and(|rest| rest.trim_start().starts_with(':'))
-            };
-            let line = text.lines().position(is_there).unwrap_or(0) + 1;
-            format!("{name}:{line}:1: {field}: {why}")
+            let (line, column) = key(text, field, 1).unwrap_or((1, 1));
+            format!("{name}:{line}:{column}: {field}: {why}")
         })
     }
 
@@ -237,10 +248,10 @@ pub struct Limits {
 #[serde(deny_unknown_fields)]
 pub struct Call {
     /// More words for its command line. `{dir}` stands for its working directory.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "options")]
     pub options: Vec<String>,
     /// Variables that are set for it. `{dir}` stands for its working directory.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "environment")]
     pub environment: BTreeMap<String, String>,
     /// How the host learns which engine to run.
     #[serde(default)]

@@ -83,6 +83,7 @@ expect:
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn mistakes_are_told_with_their_place_and_field() {
     let engine = |step: &str| format!("about: x\nengine:\n  - ready\n  - {step}\n{REST}");
     for (text, start, part) in [
@@ -92,7 +93,24 @@ fn mistakes_are_told_with_their_place_and_field() {
         (format!("about: x\nengine: []\n{REST}---\nabout: y\n"), "x:1:1: ", "document"),
         (format!("\u{feff}abou: x\nengine: []\n{REST}"), "x:1:1: ", "abou"),
         (format!("about: x\nnope: 1\n{REST}"), "x:2:1: ", "unknown field `nope`"),
-        (format!("about: x\nabout: y\n{REST}"), "x:1:1: ", "duplicate field `about`"),
+        (format!("about: x\nabout: y\n{REST}"), "x:2:1: ", "duplicate field `about`"),
+        ("{about: x, engine: [], \"about\": y}\n".into(), "x:1:24: ", "duplicate field `about`"),
+        (
+            engine("write: {text: a, text: b}"),
+            "x:4:12: engine[1].write: ",
+            "duplicate field `text`",
+        ),
+        (format!("'about': ''\nengine: []\n{REST}"), "x:1:1: about: ", "one sentence"),
+        (
+            "{\"engine\": [], 'about': \"\", expect: {code: OK, exit: 0}}\n".into(),
+            "x:1:16: about: ",
+            "one sentence",
+        ),
+        (
+            format!("# about: no\n\"start\" : {{program: y}}\nabout: x\nengine: []\n{REST}"),
+            "x:2:1: start: ",
+            "`engine`",
+        ),
         (format!("about: \"\"\nengine: []\n{REST}"), "x:1:1: about: ", "one sentence"),
         (format!("about: x\n{REST}"), "x:1:1: engine: ", "is missing"),
         (
@@ -164,6 +182,31 @@ fn mistakes_are_told_with_their_place_and_field() {
             format!("about: x\nfiles: {{../a: {{text: b}}}}\nengine: []\n{REST}"),
             "x:2:1: files: ",
             "\"../a\"",
+        ),
+        (
+            format!("about: x\nengine: []\nfiles: {{a: {{text: b}}, a/b: {{text: c}}}}\n{REST}"),
+            "x:3:1: files: ",
+            "\"a/b\" is below it",
+        ),
+        (
+            format!("about: x\nfiles: {{'a\\b': {{text: b}}}}\nengine: []\n{REST}"),
+            "x:2:1: files: ",
+            "is no name for a file",
+        ),
+        (
+            format!("about: x\nhost: {{environment: {{A=B: c}}}}\nengine: []\n{REST}"),
+            "x:2:22: host.environment: ",
+            "\"A=B\" is no name of a variable",
+        ),
+        (
+            format!("about: x\nhost: {{environment: {{A: \"\\0\"}}}}\nengine: []\n{REST}"),
+            "x:2:25: host.environment.A: ",
+            "NUL",
+        ),
+        (
+            format!("about: x\nhost: {{options: [\"a\\0\"]}}\nengine: []\n{REST}"),
+            "x:2:18: host.options[0]: ",
+            "NUL",
         ),
         ("about: [".into(), "x:", ""),
         ("about: x\n---\nabout: y\n".into(), "x:", ""),

@@ -8,6 +8,7 @@ use std::path::Path;
 use include_dir::{Dir, include_dir};
 
 use super::script::{MAX_BYTES, Script};
+use crate::host::engines::absolute;
 
 /// The drills that ship inside the binary. Adding one is adding a file.
 static BUILT_IN: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/fixtures/drills");
@@ -39,6 +40,20 @@ pub fn is_path(named: &str) -> bool {
     named.contains(['/', '\\']) || Path::new(named).extension().is_some()
 }
 
+/// What [`load`] takes for a drill that was named on a command line: the name of a built-in one, or
+/// an absolute path.
+///
+/// # Errors
+/// A name that is not UTF-8, in one line.
+pub fn name(drill: &Path, cwd: &Path) -> Result<String, String> {
+    let utf8 = |path: &Path| match path.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(format!("the name of the drill is not UTF-8: {}", path.display())),
+    };
+    let named = utf8(drill)?;
+    if is_path(&named) { utf8(&absolute(cwd, drill)) } else { Ok(named) }
+}
+
 /// Why a drill cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -62,12 +77,19 @@ pub fn load(named: &str) -> Result<Script, Fault> {
         })?;
         return Script::parse(named, text).map_err(Fault::Bad);
     }
-    let text = read(Path::new(named))
+    let bytes = read(Path::new(named))
         .map_err(|why| Fault::Missing(format!("cannot read the drill {named}: {why}")))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.split(|byte| *byte == b'\n').count();
+        let last = good.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        let column = String::from_utf8_lossy(last).chars().count() + 1;
+        Fault::Bad(format!("{named}:{line}:{column}: not UTF-8"))
+    })?;
     Script::parse(named, &text).map_err(Fault::Bad)
 }
 
-fn read(path: &Path) -> Result<String, String> {
+fn read(path: &Path) -> Result<Vec<u8>, String> {
     let found = path.metadata().map_err(|error| error.to_string())?;
     if !found.is_file() {
         return Err("not a regular file".to_owned());
@@ -76,8 +98,7 @@ fn read(path: &Path) -> Result<String, String> {
     File::open(path)
         .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
         .map_err(|error| error.to_string())?;
-    String::from_utf8(bytes)
-        .map_err(|error| format!("not UTF-8 (byte {})", error.utf8_error().valid_up_to()))
+    Ok(bytes)
 }
 
 impl fmt::Display for Fault {

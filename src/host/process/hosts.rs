@@ -2,14 +2,41 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{signals, tree};
 
-/// Before the first host. A drill sends signals; a host does not take one that it was born ignoring.
-pub(in crate::host) fn prepare() {
+/// A signal that asked the runner to stop. It then ends its hosts and clears up, which it cannot do
+/// for a second one: that ends it at once, and its hosts by their leashes.
+#[derive(Clone, Default)]
+pub(in crate::host) struct Stop(Arc<AtomicUsize>);
+
+impl Stop {
+    /// The signal's number, once one has come.
+    pub(in crate::host) fn asked(&self) -> Option<u8> {
+        u8::try_from(self.0.load(Ordering::Relaxed)).ok().filter(|number| *number > 0)
+    }
+}
+
+/// Before the first host. A signal that this process was born ignoring stays ignored by it. A drill
+/// sends signals; a host does not take one that it was born ignoring.
+pub(in crate::host) fn prepare() -> Stop {
+    let (stop, ignored) = (Stop::default(), signals::ignored());
+    let again = Arc::new(AtomicBool::new(false));
+    for (number, code, _) in signals::CANCELLING {
+        if !ignored.contains(&number) {
+            use signal_hook::flag::{register, register_conditional_default, register_usize};
+            // In this order: the first signal only arms the second one.
+            let _ = register_conditional_default(number, again.clone());
+            let _ = register(number, again.clone());
+            let _ = register_usize(number, stop.0.clone(), usize::from(code));
+        }
+    }
     signals::reset_ignored();
+    stop
 }
 
 /// A directory's path as its processes see it: without links.

@@ -3,8 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+/// Ctrl-C ends the runner at once, and its hosts by their leashes.
+#[derive(Clone, Default)]
+pub(in crate::host) struct Stop;
+
+impl Stop {
+    /// Never.
+    pub(in crate::host) fn asked(&self) -> Option<u8> {
+        None
+    }
+}
+
 /// Before the first host: nothing, here.
-pub(in crate::host) fn prepare() {}
+pub(in crate::host) fn prepare() -> Stop {
+    Stop
+}
 
 /// A directory's path as it is. The system's own form of a path without links (`\\?\C:\`) takes
 /// nothing that is joined to it with a slash.
