@@ -3,6 +3,7 @@
 //!     cargo bench --bench whole_process                 a table
 //!     cargo bench --bench whole_process -- --json       the same as JSON
 //!     cargo bench --bench whole_process -- --runs 500
+//!     cargo bench --bench whole_process -- --slow       the Python engine on 1 MiB too, once
 //!
 //! All subjects run in turn, again and again, so that a machine that changes its speed changes it
 //! for all of them: compare medians and ratios, never a single time.
@@ -25,8 +26,20 @@ struct Subject {
     command: Vec<String>,
     stdin: Option<PathBuf>,
     path: Option<PathBuf>,
+    /// Run once only.
+    slow: bool,
     times: Vec<Duration>,
+    /// All runs together, in milliseconds, whatever they started included.
+    user: f64,
 }
+
+const BARE: &str = "`satyrn-engine protocol`, bare";
+const LARGE: &str = "`satyrn-engine protocol`, 1 MiB contract";
+const EMBEDDED: &str = "satyrn-host, embedded engine";
+const WITH_ENGINE: &str = "satyrn-host --engine satyrn-engine";
+
+/// The size of the large contract, in bytes, less than a line more or less.
+const LARGE_BYTES: usize = (1 << 20) - 200;
 
 const PYTHON_HOST: &str = "
 import subprocess, sys
@@ -62,11 +75,15 @@ fn main() {
     let runs: usize = runs.map_or(200, |runs| runs.parse().unwrap());
     let dir = tempfile::tempdir().unwrap();
     let mut subjects = subjects(dir.path());
-    for _ in 0..runs {
+    for run in 0..runs {
         for subject in &mut subjects {
-            let began = Instant::now();
+            if subject.slow && run > 0 {
+                continue;
+            }
+            let (began, user) = (Instant::now(), user_time());
             let status = subject.command().status().unwrap();
             subject.times.push(began.elapsed());
+            subject.user += user_time() - user;
             assert!(status.success(), "{}: {status}", subject.name);
         }
     }
@@ -74,7 +91,11 @@ fn main() {
     let peak = peak_memory(dir.path());
     let late = lateness(dir.path());
     let size = |path: &str| std::fs::metadata(path).unwrap().len();
-    let timeout = subjects.iter().find(|s| s.name.starts_with("timeout")).unwrap().median();
+    let of = |start: &str| subjects.iter().find(|s| s.name.starts_with(start)).unwrap();
+    let timeout = of("timeout").median();
+    let (bare, large) = (of(BARE), of(LARGE));
+    let reading = large.median().saturating_sub(bare.median()).as_secs_f64();
+    let added = |name: &str| of(name).mean_user() - bare.mean_user();
     let rows: Vec<(String, f64, f64)> = subjects
         .iter()
         .map(|s| {
@@ -82,7 +103,10 @@ fn main() {
             (s.name.to_owned(), median * 1e3, median / timeout.as_secs_f64())
         })
         .collect();
-    let figures = [
+    let mut figures = vec![
+        ("user time that the host adds to the engine, embedded, ms", added(EMBEDDED)),
+        ("user time that the host adds to the engine, --engine, ms", added(WITH_ENGINE)),
+        ("large contracts, MB a second", LARGE_BYTES as f64 / 1e6 / reading),
         ("exchanges a second, one at a time", many.0),
         ("exchanges a second, 32 at a time", many.1),
         ("peak memory of the guard, KiB", peak.0),
@@ -91,6 +115,11 @@ fn main() {
         ("size of satyrn-host, KiB", size(HOST) as f64 / 1024.0),
         ("size of satyrn-engine, KiB", size(ENGINE) as f64 / 1024.0),
     ];
+    if let Some(slow) = subjects.iter().find(|s| s.slow) {
+        let python = of("Python engine, bare").median();
+        let its = slow.median().saturating_sub(python).as_secs_f64();
+        figures.push(("large contracts, times as fast as the Python engine", its / reading));
+    }
     if args.iter().any(|arg| arg == "--json") {
         let subjects: Vec<_> = rows
             .iter()
@@ -117,13 +146,12 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-#[expect(clippy::too_many_lines, reason = "one subject after another")]
 fn subjects(dir: &Path) -> Vec<Subject> {
     let contract = dir.join("contract.yaml");
     std::fs::write(&contract, "id: demo\ntask: Add a --version flag.\n").unwrap();
     let large = dir.join("large.yaml");
     let mut text = "id: demo\ntask: |\n  Add a flag.\nsteps:\n".to_owned();
-    while text.len() < (1 << 20) - 200 {
+    while text.len() < LARGE_BYTES {
         text.push_str("  - name: build it\n    run: [cargo, build, '--release']\n    retries: 3\n");
     }
     std::fs::write(&large, text).unwrap();
@@ -153,21 +181,19 @@ fn subjects(dir: &Path) -> Vec<Subject> {
         command,
         stdin: stdin.map(Path::to_owned),
         path: None,
+        slow: false,
         times: Vec::new(),
+        user: 0.0,
     };
     let mut all = vec![
-        subject("`satyrn-engine protocol`, bare", words(&[ENGINE, "protocol"]), Some(&request)),
+        subject(BARE, words(&[ENGINE, "protocol"]), Some(&request)),
         subject(
             "timeout 30 satyrn-engine protocol",
             words(&["timeout", "30", ENGINE, "protocol"]),
             Some(&request),
         ),
-        subject("satyrn-host, embedded engine", words(&[HOST, "implement", contract]), None),
-        subject(
-            "satyrn-host --engine satyrn-engine",
-            words(&[HOST, "implement", "--engine", ENGINE, contract]),
-            None,
-        ),
+        subject(EMBEDDED, words(&[HOST, "implement", contract]), None),
+        subject(WITH_ENGINE, words(&[HOST, "implement", "--engine", ENGINE, contract]), None),
         Subject {
             path: Some(dir.to_owned()),
             ..subject(
@@ -176,11 +202,7 @@ fn subjects(dir: &Path) -> Vec<Subject> {
                 None,
             )
         },
-        subject(
-            "`satyrn-engine protocol`, 1 MiB contract",
-            words(&[ENGINE, "protocol"]),
-            Some(&large_request),
-        ),
+        subject(LARGE, words(&[ENGINE, "protocol"]), Some(&large_request)),
     ];
     if works("python3", "-c", "") {
         let host = ["python3", "-c", PYTHON_HOST, request_arg];
@@ -213,11 +235,14 @@ fn subjects(dir: &Path) -> Vec<Subject> {
             Some(&request),
         ));
         if std::env::args().any(|arg| arg == "--slow") {
-            all.push(subject(
-                "Python engine, 1 MiB contract",
-                words(&["python3", python_engine]),
-                Some(large_arg.as_ref()),
-            ));
+            all.push(Subject {
+                slow: true,
+                ..subject(
+                    "Python engine, 1 MiB contract",
+                    words(&["python3", python_engine]),
+                    Some(large_arg.as_ref()),
+                )
+            });
         }
     }
     all
@@ -258,6 +283,24 @@ impl Subject {
     fn median(&self) -> Duration {
         median(self.times.clone())
     }
+
+    /// In milliseconds.
+    fn mean_user(&self) -> f64 {
+        self.user / self.times.len() as f64
+    }
+}
+
+/// The user time of all children that were waited for, and of theirs, in milliseconds.
+#[cfg(unix)]
+fn user_time() -> f64 {
+    use nix::sys::resource::{UsageWho, getrusage};
+    let time = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().user_time();
+    time.tv_sec() as f64 * 1e3 + time.tv_usec() as f64 / 1e3
+}
+
+#[cfg(not(unix))]
+fn user_time() -> f64 {
+    0.0
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

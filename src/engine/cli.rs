@@ -73,7 +73,7 @@ enum Format {
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     if args.len() == 2 && args[1] == "protocol" {
-        return protocol();
+        return ExitCode::from(protocol());
     }
     std::panic::set_hook(Box::new(|_| {}));
     std::panic::catch_unwind(|| command(args)).unwrap_or_else(|_| {
@@ -86,7 +86,7 @@ pub fn main() -> ExitCode {
 fn command(args: Vec<OsString>) -> ExitCode {
     let shown = escape_args(&args);
     match Cli::try_parse_from(args) {
-        Ok(Cli { command: Command::Protocol }) => protocol(),
+        Ok(Cli { command: Command::Protocol }) => ExitCode::from(protocol()),
         Ok(Cli { command: Command::Check(options) }) => check(&options),
         Err(error) => {
             // Help and version go to stdout with 0, everything else to stderr with 2. What was
@@ -148,13 +148,13 @@ fn json(path: &str, response: &Response) -> String {
 /// Serves the protocol on the process's own streams. Whatever fails ends with exit code 1, and
 /// with nothing on stdout and stderr, so that no reader takes a defect for a verdict.
 #[must_use]
-pub fn protocol() -> ExitCode {
+pub fn protocol() -> u8 {
     std::panic::set_hook(Box::new(|_| {}));
     let served = std::panic::catch_unwind(|| {
         super::serve(std::io::stdin().lock(), std::io::stdout().lock())
     });
     match served {
-        Ok(Ok(code)) => ExitCode::from(code),
-        Ok(Err(_)) | Err(_) => ExitCode::FAILURE,
+        Ok(Ok(code)) => code,
+        Ok(Err(_)) | Err(_) => 1,
     }
 }

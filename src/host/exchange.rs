@@ -40,12 +40,12 @@ impl Cancellation {
     }
 }
 
-/// Runs one engine process and sees it to its end. Returns within the deadline plus
+/// Runs one engine process and sees it to its end; `engine` is the embedded one. Returns within the deadline plus
 /// [`Limits::terminate`], [`Limits::sweep`] and a few milliseconds, whatever the engine does.
-pub async fn exchange(plan: &Plan, cancel: &Cancellation) -> Observation {
+pub async fn exchange(plan: &Plan, cancel: &Cancellation, engine: fn() -> u8) -> Observation {
     let began = Instant::now();
     let mut seen = Observation::default();
-    match process::spawn(plan) {
+    match process::spawn(plan, engine) {
         Err(fault) => seen.start_fault = Some(fault),
         Ok((mut child, streams)) => {
             seen.pid = Some(child.pid());
@@ -85,7 +85,7 @@ pub async fn exchange(plan: &Plan, cancel: &Cancellation) -> Observation {
             }
             let end = child.destroy(plan.limits.sweep);
             talk.drain().await;
-            // Before the program ran, exit and request were those of the stub.
+            // Before the program ran, exit and request were those of the host's own child.
             seen.input = seen.started.then_some(talk.input);
             (seen.stdout, seen.stderr) = talk.captured();
             // An end that the host brought about says nothing about the output.

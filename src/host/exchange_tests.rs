@@ -228,5 +228,5 @@ async fn this_tier_cannot_start_a_process() {
         request: Vec::new(),
         limits: Limits::default(),
     };
-    exchange(&plan, &Cancellation::default()).await;
+    exchange(&plan, &Cancellation::default(), || 0).await;
 }

@@ -29,17 +29,16 @@ use verdict::{Outcome, Terms, judge, refused};
 use crate::line;
 
 /// Runs `satyrn-host` with the process's own arguments and returns its exit code. `engine` serves
-/// the protocol once, on this process's own streams; it is handed in, since the host knows nothing
-/// of the engine that it carries.
+/// the protocol once, on this process's own streams, and returns the exit code; it is handed in,
+/// since the host knows nothing of the engine that it carries.
 #[must_use]
-pub fn main(engine: fn() -> ExitCode) -> ExitCode {
+pub fn main(engine: fn() -> u8) -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
     if let Some(exit) = drill::engine::dispatch(&args) {
         return exit;
     }
     let (args, guarded) = match process::dispatch(args) {
         Role::Done(exit) => return exit,
-        Role::Engine => return engine(),
         Role::Host { args, guarded } => (args, guarded),
     };
     if guarded {
@@ -52,7 +51,7 @@ pub fn main(engine: fn() -> ExitCode) -> ExitCode {
                 let refusal = Refusal::HostFailed("its own process had a defect".to_owned());
                 say(&refused(&refusal), cli::wants_json(&args), None)
             };
-            process::shield(|| implement(&options, guarded, args.first()), defect)
+            process::shield(|| implement(&options, guarded, args.first(), engine), defect)
         }
         Invocation::Drill(options) => tell(drill::drill(&options, &surroundings(args.first()))),
         Invocation::Conform(options) => tell(drill::conform(&options, &surroundings(args.first()))),
@@ -94,7 +93,12 @@ fn tell(said: drill::Said) -> u8 {
 }
 
 /// One exchange, from the options to the printed line.
-fn implement(options: &Implement, guarded: bool, name: Option<&OsString>) -> u8 {
+fn implement(
+    options: &Implement,
+    guarded: bool,
+    name: Option<&OsString>,
+    engine: fn() -> u8,
+) -> u8 {
     let json = options.format == Format::Json;
     let refuse = |refusal: &Refusal| say(&refused(refusal), json, None);
     let around = surroundings(name);
@@ -122,7 +126,7 @@ fn implement(options: &Implement, guarded: bool, name: Option<&OsString>) -> u8 
         if plan.limits.deadline != promised {
             process::announce(guarded, plan.limits.deadline);
         }
-        let seen = exchange(&plan, &cancel).await;
+        let seen = exchange(&plan, &cancel, engine).await;
         Ok((plan, seen))
     });
     // A stream that something outside the tree still holds is not waited for.

@@ -226,8 +226,7 @@ fn start_fault(fault: &StartFault) -> Refusal {
 }
 
 /// The words for a cancellation.
-#[must_use]
-pub fn cancelled(by: &Cancel) -> Refusal {
+fn cancelled(by: &Cancel) -> Refusal {
     let detail = match by {
         Cancel::Signal(_, name) => format!("cancelled by {name}"),
         Cancel::Leash => "cancelled: the caller closed the leash".to_owned(),

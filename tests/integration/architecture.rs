@@ -10,7 +10,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("tokio::", &["src/host/process/", "src/host/exchange", "src/host/mod.rs"]),
     ("clap::", &["src/host/cli.rs", "src/host/drill/cli.rs", "src/engine/cli.rs"]),
     ("Command::new(", &["src/host/process/"]),
-    ("std::process::exit", &[]),
+    ("std::process::exit", &["src/host/process/launch.rs"]),
 ];
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {

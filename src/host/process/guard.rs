@@ -7,13 +7,13 @@
 //! It has no runtime, so that it costs next to nothing.
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{PipeReader, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{ChildStdout, Command, ExitCode, Stdio};
-use std::sync::Arc;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -21,18 +21,15 @@ use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process, setsid, waitid,
 };
-use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{SIGCHLD, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
 use super::outlet::{self, timespec};
-use super::{NOTICE, Role, notice, signals, stub, tree};
+use super::{NOTICE, Role, launch, notice, signals, tree};
 use crate::host::engines;
 use crate::host::refusal::{Refusal, start_failed};
 use crate::host::{cli, render, verdict};
-
-/// The first argument of an executable that is the inner host.
-const ROLE: &str = "__host";
 
 /// How long after the deadline the inner host may take before it counts as broken. It needs 100 ms
 /// for the engine to end by itself, and at most 500 ms to sweep.
@@ -57,28 +54,18 @@ const LAST_WRITE: Duration = Duration::from_millis(50);
 /// The first byte of the inner host's announcement; no line and no report begins with it.
 const ANNOUNCEMENT: u8 = 0x01;
 
-/// Takes up the role that the command line names.
+/// Takes up the role that the command line names. A guard forks, and its inner host goes on from
+/// here.
 pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
     signals::unblock();
-    if matches!(args.get(1).and_then(|arg| arg.to_str()), Some("implement" | ROLE)) {
+    if args.get(1).is_some_and(|arg| arg == "implement") {
         seclude();
+        return match run(&args) {
+            Some(exit) => Role::Done(ExitCode::from(exit)),
+            None => Role::Host { args, guarded: true },
+        };
     }
-    match args.get(1).and_then(|arg| arg.to_str()) {
-        Some("implement") => Role::Done(ExitCode::from(run(&args))),
-        Some(stub::ROLE) => stub::run(&args[2..]),
-        Some(ROLE) if args.len() > 2 => {
-            // Nothing runs yet: a guard that has ended already is followed.
-            if !stub::bind_to(&args[2], Signal::USR2) {
-                return Role::Done(ExitCode::FAILURE);
-            }
-            // Out of reach of the terminal's signals, which the guard hands on; and where the system
-            // shares processors by session, no less a share than an engine's daemons have.
-            let _ = setsid();
-            let args = args.iter().take(1).chain(args.iter().skip(3)).cloned().collect();
-            Role::Host { args, guarded: true }
-        }
-        _ => Role::Host { args, guarded: false },
-    }
+    Role::Host { args, guarded: false }
 }
 
 /// Nobody but root may write into this process's pipes through `/proc`, where there is one.
@@ -107,16 +94,16 @@ pub(in crate::host) fn deliver(text: &str, _: Duration) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// The monotonic clock, which both processes share.
+/// The time since the guard first asked, which a fork goes on counting.
 fn now() -> Duration {
-    let now = clock_gettime(ClockId::Monotonic);
-    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    BEGAN.get_or_init(Instant::now).elapsed()
 }
 
 /// The inner host, as the guard sees it.
 struct Inner {
     pid: Pid,
-    stdout: Option<ChildStdout>,
+    stdout: Option<PipeReader>,
     said: Vec<u8>,
     announced: Option<Announced>,
     /// Signals that are not handed on yet.
@@ -124,40 +111,42 @@ struct Inner {
 }
 
 struct Announced {
-    /// On the monotonic clock.
+    /// By [`now`].
     deadline: Duration,
     /// The same, as a person reads it.
     shown: String,
 }
 
-/// Runs the inner host to its end, prints what it said, and returns its exit code.
-fn run(args: &[OsString]) -> u8 {
+/// Runs the inner host to its end, prints what it said, and returns its exit code; `None` in the
+/// inner host.
+fn run(args: &[OsString]) -> Option<u8> {
     let json = cli::wants_json(args);
     let leash = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--leash");
     let began = now();
     let refuse = |refusal: Refusal, patience: Duration| {
         let outcome = verdict::refused(&refusal);
         outlet::write(std::io::stdout(), render(&outcome, json, None).as_bytes(), patience);
-        outcome.exit
+        Some(outcome.exit)
     };
-    let (wake, wishes) = match watch_signals() {
+    let foreign = tree::foreign();
+    // Where this fails, the inner host says so in the report.
+    let _ = tree::adopt();
+    let mut watch = match Watch::begin() {
         Ok(watch) => watch,
         Err(error) => {
             let why = format!("the host cannot watch for signals: {error}");
             return refuse(start_failed("no-process", why), LAST_WRITE);
         }
     };
-    let foreign = tree::foreign();
-    // Where this fails, the inner host says so in the report.
-    let _ = tree::adopt();
-    let mut inner = match start(args) {
-        Ok(inner) => inner,
+    let mut inner = match start() {
+        Ok(Some(inner)) => inner,
+        Ok(None) => return None,
         Err(error) => {
             let why = format!("cannot start the host's own process: {error}");
             return refuse(start_failed("no-process", why), LAST_WRITE);
         }
     };
-    let in_time = inner.attend(&wake, &wishes, leash, began);
+    let in_time = watch.wake_up().is_ok() && inner.attend(&watch, leash, began);
     if !in_time {
         let _ = kill_process(inner.pid, Signal::KILL);
     }
@@ -170,15 +159,11 @@ fn run(args: &[OsString]) -> u8 {
         Some((Some(exit), _)) => match u8::try_from(exit) {
             Ok(exit) if inner.has_spoken() => {
                 outlet::write(std::io::stdout(), &inner.said, patience);
-                return exit;
+                return Some(exit);
             }
             _ => format!("its own process ended with exit code {exit} and without a verdict"),
         },
         Some((_, Some(signal))) => {
-            // A signal to the whole group can meet the inner host before it has left that group.
-            if let (None, Some(first)) = (&inner.announced, inner.pending.first()) {
-                return refuse(verdict::cancelled(&signals::cancel(*first)), patience);
-            }
             format!("its own process was killed by {}", signals::name(signal))
         }
         _ => "its own process could not be reaped".to_owned(),
@@ -186,67 +171,89 @@ fn run(args: &[OsString]) -> u8 {
     refuse(Refusal::HostFailed(why), patience)
 }
 
-/// A stream that is written to at each signal of interest, and which signals came.
-type Watch = (UnixStream, Vec<(Signal, Arc<AtomicBool>)>);
-
-/// A signal that was ignored when the host started stays ignored.
-fn watch_signals() -> std::io::Result<Watch> {
-    let (wake, write) = UnixStream::pair()?;
-    wake.set_nonblocking(true)?;
-    // Handled also because every wait would fail where the caller has it ignored.
-    pipe::register(SIGCHLD, write.try_clone()?)?;
-    // A stdout that may not grow is a stdout without room, and no reason to die.
-    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
-    let ignored = signals::ignored();
-    let mut wishes = Vec::new();
-    for (number, ..) in signals::CANCELLING {
-        let Some(signal) = Signal::from_named_raw(number) else { continue };
-        if !ignored.contains(&number) {
-            let came = Arc::new(AtomicBool::new(false));
-            signal_hook::flag::register(number, Arc::clone(&came))?;
-            pipe::register(number, write.try_clone()?)?;
-            wishes.push((signal, came));
-        }
-    }
-    Ok((wake, wishes))
+/// How the guard hears of signals. One that was ignored when the host started stays ignored.
+struct Watch {
+    /// Is written to at each signal of interest.
+    wake: UnixStream,
+    /// The other ends, until they are handed to the handlers.
+    writers: Vec<(i32, UnixStream)>,
+    /// Which signals came.
+    wishes: Vec<(Signal, Arc<AtomicBool>)>,
 }
 
-/// Starts the inner host, which goes into a session of its own, so that a signal to the caller's
-/// group reaches the guard alone and is handed on once.
-fn start(args: &[OsString]) -> std::io::Result<Inner> {
-    let exe = own_executable(args.first());
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts the host")]
-    let mut command = Command::new(exe);
-    let mut child = command
-        .arg0(args.first().map_or("satyrn-host".as_ref(), OsString::as_os_str))
-        .arg(ROLE)
-        .arg(getpid().as_raw_nonzero().to_string())
-        .args(&args[1..])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let pid = Pid::from_child(&child);
-    Ok(Inner {
-        pid,
-        stdout: child.stdout.take(),
-        said: Vec::new(),
-        announced: None,
-        pending: Vec::new(),
-    })
+impl Watch {
+    /// From here on no signal is lost. A fork inherits the handlers, which do no more than note.
+    fn begin() -> std::io::Result<Self> {
+        let (wake, write) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        // Handled also because every wait would fail where the caller has it ignored.
+        flag::register(SIGCHLD, Arc::default())?;
+        // A stdout that may not grow is a stdout without room, and no reason to die.
+        flag::register(SIGXFSZ, Arc::default())?;
+        let ignored = signals::ignored();
+        let mut watch = Self { wake, writers: Vec::new(), wishes: Vec::new() };
+        for (number, ..) in signals::CANCELLING {
+            let Some(signal) = Signal::from_named_raw(number) else { continue };
+            if !ignored.contains(&number) {
+                let came = Arc::new(AtomicBool::new(false));
+                flag::register(number, Arc::clone(&came))?;
+                watch.writers.push((number, write.try_clone()?));
+                watch.wishes.push((signal, came));
+            }
+        }
+        watch.writers.push((SIGCHLD, write));
+        Ok(watch)
+    }
+
+    /// From here on a signal also ends a wait. Only in the guard, since a fork shares the stream.
+    fn wake_up(&mut self) -> std::io::Result<()> {
+        self.writers
+            .drain(..)
+            .try_for_each(|(number, write)| pipe::register(number, write).map(drop))
+    }
+
+    /// The signals that came since the last call.
+    fn came(&self) -> impl Iterator<Item = Signal> {
+        let came = self.wishes.iter().filter(|(_, came)| came.swap(false, Ordering::SeqCst));
+        came.map(|(signal, _)| *signal)
+    }
+}
+
+/// Starts the inner host; `Ok(None)` in that process. It goes into a session of its own, so that a
+/// signal to the caller's group reaches the guard alone and is handed on once.
+fn start() -> std::io::Result<Option<Inner>> {
+    let guard = getpid();
+    let null = File::open("/dev/null")?;
+    let (read, write) = std::io::pipe()?;
+    if let Some(pid) = launch::fork()? {
+        let stdout = Some(read);
+        return Ok(Some(Inner {
+            pid,
+            stdout,
+            said: Vec::new(),
+            announced: None,
+            pending: Vec::new(),
+        }));
+    }
+    rustix::stdio::dup2_stdin(null)?;
+    rustix::stdio::dup2_stdout(write)?;
+    // Nothing runs yet: a guard that has ended already is followed.
+    if !launch::bind_to(guard, Signal::USR2) {
+        return Err(std::io::Error::other("the guard has ended"));
+    }
+    // Out of reach of the terminal's signals, which the guard hands on; and where the system
+    // shares processors by session, no less a share than an engine's daemons have.
+    let _ = setsid();
+    Ok(None)
 }
 
 impl Inner {
     /// Until the inner host has ended and all that it said is read; false if it took too long.
-    fn attend(
-        &mut self,
-        wake: &UnixStream,
-        wishes: &[(Signal, Arc<AtomicBool>)],
-        mut leash: bool,
-        began: Duration,
-    ) -> bool {
+    fn attend(&mut self, watch: &Watch, mut leash: bool, began: Duration) -> bool {
         let mut noticed = false;
         let (mut overtime, mut turned) = (OVERTIME, began);
         loop {
+            self.pending.extend(watch.came());
             self.hand_on();
             if self.has_exited() {
                 while self.said.len() <= MAX_SAID && self.read(Duration::ZERO) {}
@@ -273,7 +280,7 @@ impl Inner {
                 _ => {}
             }
             let stdin = std::io::stdin();
-            let mut fds = vec![PollFd::new(wake, PollFlags::IN)];
+            let mut fds = vec![PollFd::new(&watch.wake, PollFlags::IN)];
             let out = self.stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN));
             fds.extend(out);
             if leash {
@@ -287,9 +294,7 @@ impl Inner {
             let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
             if ready[0] {
                 let mut bytes = [0; 64];
-                while (&*wake).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
-                let came = wishes.iter().filter(|(_, came)| came.swap(false, Ordering::SeqCst));
-                self.pending.extend(came.map(|(signal, _)| *signal));
+                while (&watch.wake).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
             }
             if leash && ready.last() == Some(&true) {
                 // Whatever is written to the leash is of no interest; only its end is.
@@ -326,7 +331,7 @@ impl Inner {
         if !poll(&mut fds, Some(&timespec(patience))).is_ok_and(|ready| ready > 0) {
             return false;
         }
-        let mut bytes = [0; 16 << 10];
+        let mut bytes = [0; 4096];
         match stdout.read(&mut bytes) {
             Ok(read @ 1..) => self.said.extend_from_slice(&bytes[..read]),
             Ok(0) | Err(_) => self.stdout = None,

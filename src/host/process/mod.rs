@@ -6,14 +6,14 @@
 mod guard;
 #[cfg_attr(windows, path = "hosts_windows.rs")]
 pub(super) mod hosts;
+#[cfg(unix)]
+mod launch;
 #[cfg_attr(windows, path = "outlet_windows.rs")]
 pub(super) mod outlet;
 #[cfg_attr(windows, path = "scripted_windows.rs")]
 pub(super) mod scripted;
 #[cfg(unix)]
 mod signals;
-#[cfg(unix)]
-mod stub;
 #[cfg(unix)]
 mod tree;
 #[cfg(unix)]
@@ -44,9 +44,6 @@ pub(super) enum Role {
     /// It has done its part.
     #[cfg_attr(windows, expect(dead_code, reason = "one process is the whole host there"))]
     Done(ExitCode),
-    /// The embedded engine: it has the streams of an engine, and now serves the protocol once.
-    #[cfg_attr(windows, expect(dead_code, reason = "it is an exec more there"))]
-    Engine,
     /// The host itself; `guarded` where a guard prints what it says.
     Host {
         /// The command line without the words of the role.

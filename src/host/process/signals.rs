@@ -2,11 +2,11 @@
 //! that reach the host.
 
 use std::io::Read;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getppid};
+use rustix::process::{Pid, getppid};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::host::exchange::Cancellation;
@@ -64,12 +64,6 @@ pub(in crate::host) fn listen(cancel: &Cancellation, guarded: bool, _leash: bool
     }
 }
 
-/// What a signal that the guard takes, or has for the inner host, asks for.
-pub(super) fn cancel(signal: Signal) -> Cancel {
-    let known = CANCELLING.into_iter().find(|(number, ..)| *number == signal.as_raw());
-    known.map_or(Cancel::Leash, |(_, code, name)| Cancel::Signal(code, name))
-}
-
 /// `SIGKILL` for 9; `signal 34` where there is no name.
 pub(super) fn name(number: i32) -> String {
     signal_hook::low_level::signal_name(number)
@@ -87,19 +81,32 @@ pub(super) fn unblock() {
     let _ = nix::sys::signal::SigSet::empty().thread_set_mask();
 }
 
-/// The signals that are ignored, as far as the system tells.
-pub(super) fn ignored() -> Vec<i32> {
-    // One read: the system makes the text anew for each open, and it is shorter than this.
-    let mut status = [0; 4096];
-    let read = std::fs::File::open("/proc/self/status").and_then(|mut file| file.read(&mut status));
-    mask(&String::from_utf8_lossy(&status[..read.unwrap_or(0)]))
+/// The signals that this process, or the one that it was forked from, was born ignoring, as far as
+/// the system tells.
+pub(super) fn ignored() -> &'static [i32] {
+    static IGNORED: OnceLock<Vec<i32>> = OnceLock::new();
+    IGNORED.get_or_init(|| {
+        // One read: the system makes the text anew for each open, and it is shorter than this.
+        let mut status = [0; 4096];
+        let read =
+            std::fs::File::open("/proc/self/status").and_then(|mut file| file.read(&mut status));
+        mask(&String::from_utf8_lossy(&status[..read.unwrap_or(0)]))
+    })
 }
 
 /// Has what is started from here on find every signal at its default. One that is ignored stays
 /// ignored across an exec, a handled one does not: so they are handled, by doing nothing.
 pub(super) fn reset_ignored() {
     for signal in ignored() {
-        let _ = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
+        let _ = signal_hook::flag::register(*signal, Arc::new(AtomicBool::new(false)));
+    }
+}
+
+/// Has the signals that ask for an end, and that the host handles, end this fork of it.
+pub(super) fn end_as_by_default() {
+    for (signal, ..) in CANCELLING {
+        let always = Arc::new(AtomicBool::new(true));
+        let _ = signal_hook::flag::register_conditional_default(signal, always);
     }
 }
 

@@ -100,15 +100,11 @@ pub(super) fn reap_orphans(leader: Pid) {
     }
 }
 
-/// The children of all threads of this process; `None` where `/proc` does not tell.
+/// The children of this process, which has a single thread; `None` where `/proc` does not tell.
 fn children() -> Option<Vec<Pid>> {
-    let mut children = Vec::new();
-    for thread in fs::read_dir("/proc/self/task").ok()? {
-        let list = fs::read_to_string(thread.ok()?.path().join("children")).ok()?;
-        let pids = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
-        children.extend(pids.filter_map(Pid::from_raw));
-    }
-    Some(children)
+    let list = fs::read_to_string("/proc/thread-self/children").ok()?;
+    let pids = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+    Some(pids.filter_map(Pid::from_raw).collect())
 }
 
 /// A process that has ended and waits to be reaped does not run.

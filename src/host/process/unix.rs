@@ -1,14 +1,13 @@
 //! Unix: an engine in a process group of its own, watched without reaping, so that the group's id
 //! stays ours until the last kill. On Linux the tree below it is swept as well.
 
-use std::os::fd::AsRawFd;
-use std::os::unix::process::CommandExt;
+use std::ffi::{CString, OsString};
+use std::io::pipe;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
-use rustix::pipe::pipe;
+use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process, kill_process_group,
     waitid,
@@ -17,7 +16,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::stub::{self, Stage, Start};
+use super::launch::{self, Becomes, Launch, Stage, Start, c_text};
 use super::{Remains, signals, tree};
 use crate::host::exchange::Streams;
 use crate::host::observation::{Ended, StartFault};
@@ -39,65 +38,93 @@ pub(in crate::host) struct Child {
 /// The streams of a child of this system.
 pub(in crate::host) type ChildStreams = Streams<ChildStdin, ChildStdout, ChildStderr>;
 
-/// Starts the plan's command in a process group of its own; on Linux through the exec stub, so
-/// that it is only known to run once [`Child::started`] says so.
-pub(in crate::host) fn spawn(plan: &Plan) -> Result<(Child, ChildStreams), StartFault> {
+/// Starts the plan's command in a process group of its own. It is only known to run once
+/// [`Child::started`] says so.
+pub(in crate::host) fn spawn(
+    plan: &Plan,
+    engine: fn() -> u8,
+) -> Result<(Child, ChildStreams), StartFault> {
     super::tripwire();
     let command = &plan.command;
-    let system = |error: std::io::Error| StartFault::System(error.to_string());
     // Installed before the spawn: where the caller has SIGCHLD ignored, every wait would fail.
     drop(signal(SignalKind::child()));
     let adopted = tree::adopt().and_then(|()| tree::look());
     if let Err(why) = &adopted {
         tracing::warn!(why, "descendants that leave the group are not contained");
     }
-    let contained = adopted.is_ok();
-    let program = if command.own && contained { Path::new(SELF) } else { &command.program };
-    let mut channel = None;
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts an engine")]
-    let mut start = if contained {
-        // The stub inherits the end that is written; nothing else is started meanwhile.
-        let (read, write) = pipe().map_err(|error| system(error.into()))?;
-        fcntl_setfd(&read, FdFlags::CLOEXEC).map_err(|error| system(error.into()))?;
-        let mut start = Command::new(SELF);
-        start.args(stub::args(getpid(), write.as_raw_fd(), command, program));
-        channel = Some((read, write));
-        start
-    } else {
-        let mut start = Command::new(program);
-        start.args(&command.args).current_dir(&command.cwd).process_group(0);
-        start
+    let system = |error: std::io::Error| StartFault::System(error.to_string());
+    let start = || -> std::io::Result<(Pid, Started)> {
+        let (stdin, into) = pipe()?;
+        let (out, stdout) = pipe()?;
+        let (err, stderr) = pipe()?;
+        let (heard, channel) = pipe()?;
+        let launch = Launch {
+            host: getpid(),
+            cwd: command.cwd.clone(),
+            becomes: becomes(plan, engine)?,
+            stdin: stdin.into(),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            channel,
+        };
+        match launch::fork()? {
+            None => {
+                // An engine that held the host's ends would wait for itself.
+                drop((into, out, err, heard));
+                launch.run()
+            }
+            Some(pid) => Ok((pid, [into.into(), out.into(), err.into(), heard.into()])),
+        }
     };
-    start
-        .env_clear()
-        .envs(plan.environment.vars.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let started = start.spawn().map_err(|error| {
+    let (pid, [stdin, stdout, stderr, channel]) = start().map_err(|error| {
         let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
         fault(&command.cwd, &command.program, None, errno)
     })?;
     let mut child = Child {
-        pid: Pid::from_child(&started),
+        pid,
         reaped: false,
         destroyed: false,
-        contained,
+        contained: adopted.is_ok(),
         channel: None,
         command: (command.cwd.clone(), command.program.clone()),
     };
     let connect = || {
-        if let Some((read, _)) = channel {
-            child.channel = Some(ChildStdout::from_std(read.into())?);
-        }
+        child.channel = Some(ChildStdout::from_std(channel.into())?);
         Ok(Streams {
-            stdin: ChildStdin::from_std(started.stdin.ok_or(Errno::BADF)?)?,
-            stdout: ChildStdout::from_std(started.stdout.ok_or(Errno::BADF)?)?,
-            stderr: ChildStderr::from_std(started.stderr.ok_or(Errno::BADF)?)?,
+            stdin: ChildStdin::from_std(stdin.into())?,
+            stdout: ChildStdout::from_std(stdout.into())?,
+            stderr: ChildStderr::from_std(stderr.into())?,
         })
     };
     let streams = connect().map_err(system)?;
     Ok((child, streams))
+}
+
+/// The host's ends: stdin, stdout and stderr of the engine, and the start channel.
+type Started = [OwnedFd; 4];
+
+/// The words of the command as the system takes them.
+fn becomes(plan: &Plan, engine: fn() -> u8) -> Result<Becomes, Errno> {
+    let command = &plan.command;
+    if command.own && command.args == ["protocol"] {
+        return Ok(Becomes::Embedded(engine));
+    }
+    // The file of this executable may have been replaced or deleted.
+    let own = command.own && Path::new(SELF).exists();
+    let program = if own { Path::new(SELF) } else { &command.program };
+    let words = std::iter::once(program.as_os_str()).chain(command.args.iter().map(AsRef::as_ref));
+    let variable = |(name, value): (&OsString, &OsString)| {
+        let mut pair = name.clone();
+        pair.push("=");
+        pair.push(value);
+        c_text(&pair)
+    };
+    let vars = plan.environment.vars.iter().map(|(name, value)| variable((name, value)));
+    Ok(Becomes::Program {
+        path: c_text(program.as_os_str())?,
+        args: words.map(c_text).collect::<Result<Vec<CString>, _>>()?,
+        vars: vars.collect::<Result<_, _>>()?,
+    })
 }
 
 impl Child {
@@ -112,7 +139,7 @@ impl Child {
         let mut message = Vec::new();
         while let Ok(1..) = channel.read_buf(&mut message).await {}
         let (cwd, program) = &self.command;
-        match stub::read_start(&message) {
+        match launch::read_start(&message) {
             Start::Done => Ok(()),
             Start::Failed(stage, errno) => Err(fault(cwd, program, Some(stage), errno)),
             Start::Silent => {
@@ -146,7 +173,7 @@ impl Child {
         let Ok(mut changes) = signal(SignalKind::child()) else { return };
         while !holds(self) {
             changes.recv().await;
-            if self.contained {
+            if self.contained && !self.has_exited() {
                 tree::reap_orphans(self.pid);
             }
         }
@@ -157,7 +184,7 @@ impl Child {
         self.signal(Signal::TERM);
     }
 
-    /// Signals the leader's group, or the leader alone: a stub that has just been started leads no
+    /// Signals the leader's group, or the leader alone: a child that has just been forked leads no
     /// group yet. The leader is not reaped, so neither id can belong to anybody else.
     fn signal(&self, signal: Signal) {
         if !self.reaped && kill_process_group(self.pid, signal).is_err() {
@@ -222,7 +249,7 @@ fn fault(cwd: &Path, program: &Path, stage: Option<Stage>, errno: Errno) -> Star
     match (stage, errno) {
         (Some(Stage::Directory), _) => StartFault::Directory(cwd.to_owned(), why),
         (None, _) if !cwd.is_dir() => StartFault::Directory(cwd.to_owned(), why),
-        (_, Errno::NOENT) if program.exists() => match stub::interpreter(&program) {
+        (_, Errno::NOENT) if program.exists() => match launch::interpreter(&program) {
             Some(interpreter) => StartFault::NoInterpreter(program, interpreter),
             None => StartFault::NotRunnable(program, format!("its loader is missing: {why}")),
         },

@@ -151,7 +151,10 @@ pub(in crate::host) struct Child {
 pub(in crate::host) type ChildStreams = Streams<ChildStdin, ChildStdout, ChildStderr>;
 
 /// Starts the plan's command, inside the host's job.
-pub(in crate::host) fn spawn(plan: &Plan) -> Result<(Child, ChildStreams), StartFault> {
+pub(in crate::host) fn spawn(
+    plan: &Plan,
+    _engine: fn() -> u8,
+) -> Result<(Child, ChildStreams), StartFault> {
     super::tripwire();
     let command = &plan.command;
     let adopted = adopt();
