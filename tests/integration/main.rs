@@ -11,6 +11,8 @@ mod conform;
 #[cfg(target_os = "linux")]
 mod containment;
 mod contract_parity;
+#[cfg(target_os = "linux")]
+mod docs;
 mod drill;
 mod engine;
 mod implement;
