@@ -113,9 +113,10 @@ async fn interrupted(deadline: Instant, cancel: &Cancellation) -> Stop {
     }
 }
 
-/// The three streams of a child, as seen from the host.
+/// The streams of a child, as seen from the host.
 pub(super) struct Streams<I, O, E> {
-    pub(super) stdin: I,
+    /// Nothing where the request is in there already.
+    pub(super) stdin: Option<I>,
     pub(super) stdout: O,
     pub(super) stderr: E,
 }
@@ -152,9 +153,9 @@ where
 {
     fn new(streams: Streams<I, O, E>, request: &'a [u8], limits: Limits) -> Self {
         Self {
-            stdin: Some(streams.stdin),
+            input: if streams.stdin.is_some() { Input::Unread } else { Input::Delivered },
+            stdin: streams.stdin,
             unwritten: request,
-            input: Input::Unread,
             stdout: Some(streams.stdout),
             stdout_total: 0,
             kept: Vec::new(),

@@ -15,7 +15,7 @@ struct Far {
 fn pair(request: &[u8], limits: Limits) -> (Talk<'_>, Far) {
     let ((stdin, far_in), (stdout, far_out), (stderr, far_err)) =
         (duplex(1024), duplex(1024), duplex(1024));
-    let streams = Streams { stdin, stdout, stderr };
+    let streams = Streams { stdin: Some(stdin), stdout, stderr };
     (
         Conversation::new(streams, request, limits),
         Far { stdin: far_in, stdout: far_out, stderr: far_err },

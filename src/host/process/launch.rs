@@ -76,22 +76,27 @@ pub(super) fn fork() -> std::io::Result<Option<Pid>> {
 
 /// What the child becomes.
 pub(super) enum Becomes {
-    /// The engine that this executable carries.
+    /// The engine that this executable carries, in the host's own working directory.
     Embedded(fn() -> u8),
     /// Another program, by its path; never through a shell.
-    Program { path: CString, args: Vec<CString>, vars: Vec<CString> },
+    Program {
+        path: CString,
+        args: Vec<CString>,
+        vars: Vec<CString>,
+        cwd: PathBuf,
+        /// Where the host hears how the start went.
+        channel: PipeWriter,
+    },
 }
 
 /// Everything that the child needs, made before the fork.
 pub(super) struct Launch {
     /// The process that forks.
     pub(super) host: Pid,
-    pub(super) cwd: PathBuf,
     pub(super) becomes: Becomes,
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
-    pub(super) channel: PipeWriter,
 }
 
 impl Launch {
@@ -104,7 +109,7 @@ impl Launch {
     }
 
     fn become_engine(self) -> u8 {
-        let Self { host, cwd, becomes, stdin, stdout, stderr, mut channel } = self;
+        let Self { host, becomes, stdin, stdout, stderr } = self;
         let streams = || {
             rustix::stdio::dup2_stdin(&stdin)?;
             rustix::stdio::dup2_stdout(&stdout)?;
@@ -114,31 +119,31 @@ impl Launch {
             return 1;
         }
         drop((stdin, stdout, stderr));
-        close_others(channel.as_raw_fd());
         // Without a terminal of its own it can neither take the caller's nor be stopped by it. The
         // session's id is that of its group and of the process.
         let _ = setsid();
-        if channel.write_all(&[READY]).is_err() {
-            return 1;
-        }
-        let (stage, errno) = match (std::env::set_current_dir(cwd), becomes) {
-            (Err(error), _) => (b'D', Errno::from_io_error(&error).unwrap_or(Errno::IO)),
-            (Ok(()), Becomes::Embedded(engine)) => {
-                // As an exec would.
-                drop(channel);
+        match becomes {
+            Becomes::Embedded(engine) => {
                 signals::end_as_by_default();
                 reveal();
-                return engine();
+                engine()
             }
-            (Ok(()), Becomes::Program { path, args, vars }) => {
+            Becomes::Program { path, args, vars, cwd, mut channel } => {
+                close_others(channel.as_raw_fd());
                 signals::reset_ignored();
-                (b'X', exec(&path, &args, &vars))
+                if channel.write_all(&[READY]).is_err() {
+                    return 1;
+                }
+                let (stage, errno) = match std::env::set_current_dir(cwd) {
+                    Err(error) => (b'D', Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+                    Ok(()) => (b'X', exec(&path, &args, &vars)),
+                };
+                let mut message = vec![stage];
+                message.extend(errno.raw_os_error().to_le_bytes());
+                let _ = channel.write_all(&message);
+                1
             }
-        };
-        let mut message = vec![stage];
-        message.extend(errno.raw_os_error().to_le_bytes());
-        let _ = channel.write_all(&message);
-        1
+        }
     }
 }
 

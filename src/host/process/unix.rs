@@ -2,7 +2,7 @@
 //! stays ours until the last kill. On Linux the tree below it is swept as well.
 
 use std::ffi::{CString, OsString};
-use std::io::pipe;
+use std::io::{PipeReader, PipeWriter, Write, pipe};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -54,29 +54,28 @@ pub(in crate::host) fn spawn(
     }
     let system = |error: std::io::Error| StartFault::System(error.to_string());
     let start = || -> std::io::Result<(Pid, Started)> {
-        let (stdin, into) = pipe()?;
+        let (becomes, heard) = becomes(plan, engine)?;
+        let (stdin, mut into) = pipe()?;
         let (out, stdout) = pipe()?;
         let (err, stderr) = pipe()?;
-        let (heard, channel) = pipe()?;
-        let launch = Launch {
-            host: getpid(),
-            cwd: command.cwd.clone(),
-            becomes: becomes(plan, engine)?,
-            stdin: stdin.into(),
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-            channel,
-        };
+        // The engine then finds the whole of it, and nobody has to be woken for the other.
+        let at_once = plan.request.len() <= AT_ONCE;
+        if at_once {
+            into.write_all(&plan.request)?;
+        }
+        let into = (!at_once).then_some(into);
+        let (stdin, stdout, stderr) = (stdin.into(), stdout.into(), stderr.into());
+        let launch = Launch { host: getpid(), becomes, stdin, stdout, stderr };
         match launch::fork()? {
             None => {
                 // An engine that held the host's ends would wait for itself.
                 drop((into, out, err, heard));
                 launch.run()
             }
-            Some(pid) => Ok((pid, [into.into(), out.into(), err.into(), heard.into()])),
+            Some(pid) => Ok((pid, Started { into, out, err, heard })),
         }
     };
-    let (pid, [stdin, stdout, stderr, channel]) = start().map_err(|error| {
+    let (pid, ends) = start().map_err(|error| {
         let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
         fault(&command.cwd, &command.program, None, errno)
     })?;
@@ -89,25 +88,36 @@ pub(in crate::host) fn spawn(
         command: (command.cwd.clone(), command.program.clone()),
     };
     let connect = || {
-        child.channel = Some(ChildStdout::from_std(channel.into())?);
+        let Started { into, out, err, heard } = ends;
+        let channel = |heard| ChildStdout::from_std(OwnedFd::from(heard).into());
+        child.channel = heard.map(channel).transpose()?;
+        let stdin = |into| ChildStdin::from_std(OwnedFd::from(into).into());
         Ok(Streams {
-            stdin: ChildStdin::from_std(stdin.into())?,
-            stdout: ChildStdout::from_std(stdout.into())?,
-            stderr: ChildStderr::from_std(stderr.into())?,
+            stdin: into.map(stdin).transpose()?,
+            stdout: ChildStdout::from_std(OwnedFd::from(out).into())?,
+            stderr: ChildStderr::from_std(OwnedFd::from(err).into())?,
         })
     };
     let streams = connect().map_err(system)?;
     Ok((child, streams))
 }
 
-/// The host's ends: stdin, stdout and stderr of the engine, and the start channel.
-type Started = [OwnedFd; 4];
+/// The largest request that a new pipe takes without anybody reading it, in bytes: `PIPE_BUF`.
+const AT_ONCE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
-/// The words of the command as the system takes them.
-fn becomes(plan: &Plan, engine: fn() -> u8) -> Result<Becomes, Errno> {
+/// The host's ends: stdin, stdout and stderr of the engine, and the start channel.
+struct Started {
+    into: Option<PipeWriter>,
+    out: PipeReader,
+    err: PipeReader,
+    heard: Option<PipeReader>,
+}
+
+/// What the child becomes, and where the host hears how a program's start went.
+fn becomes(plan: &Plan, engine: fn() -> u8) -> std::io::Result<(Becomes, Option<PipeReader>)> {
     let command = &plan.command;
     if command.own && command.args == ["protocol"] {
-        return Ok(Becomes::Embedded(engine));
+        return Ok((Becomes::Embedded(engine), None));
     }
     // The file of this executable may have been replaced or deleted.
     let own = command.own && Path::new(SELF).exists();
@@ -120,11 +130,15 @@ fn becomes(plan: &Plan, engine: fn() -> u8) -> Result<Becomes, Errno> {
         c_text(&pair)
     };
     let vars = plan.environment.vars.iter().map(|(name, value)| variable((name, value)));
-    Ok(Becomes::Program {
+    let (heard, channel) = pipe()?;
+    let program = Becomes::Program {
         path: c_text(program.as_os_str())?,
         args: words.map(c_text).collect::<Result<Vec<CString>, _>>()?,
         vars: vars.collect::<Result<_, _>>()?,
-    })
+        cwd: command.cwd.clone(),
+        channel,
+    };
+    Ok((program, Some(heard)))
 }
 
 impl Child {

@@ -184,7 +184,7 @@ pub(in crate::host) fn spawn(
     let mut process = started.map_err(|error| fault(&command.cwd, &command.program, &error))?;
     let gone = || StartFault::System("its streams could not be had".to_owned());
     let streams = Streams {
-        stdin: process.stdin.take().ok_or_else(gone)?,
+        stdin: Some(process.stdin.take().ok_or_else(gone)?),
         stdout: process.stdout.take().ok_or_else(gone)?,
         stderr: process.stderr.take().ok_or_else(gone)?,
     };
