@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::drill::cli as drills;
 use super::env::Wish;
@@ -20,27 +20,60 @@ Examples:
   satyrn-host implement --engine ./my-engine --deadline 5s contract.yaml
   satyrn-host implement --engine-repo ../engine --format json contract.yaml";
 
+/// The exit codes and the variables of `implement`. A test compares them with what the code has.
 const TABLES: &str = "\
-Exit codes:
-    0  satyrn-engine: OK
-    1  HOST_FAILED                a defect of the host
-    2  USAGE                      the command line was not understood
-  3-7  the engine's refusals      CONTRACT_UNREADABLE, CONTRACT_INVALID_YAML,
-                                  CONTRACT_MISSING_FIELD, REPO_UNAVAILABLE, INVALID_REQUEST
- 8-63  another engine's refusal   its own exit code
-   65  another engine's refusal   where its exit code says nothing
-   69  ENGINE_START_FAILED        nothing ran
-   70  ENGINE_CRASHED             it ended badly, without an answer
-   76  ENGINE_MALFORMED_RESPONSE  it answered something else
-  124  ENGINE_TIMEOUT             the deadline passed
-  128+ ENGINE_CANCELLED           128 + the signal; 143 for the leash
+Exit codes (of implement):
+     0  OK                         the contract is accepted
+     1  HOST_FAILED                a defect of the host
+     2  USAGE                      the command line was not understood
+     3  CONTRACT_UNREADABLE        the contract file cannot be read, or is not UTF-8
+     4  CONTRACT_INVALID_YAML      the contract is not one YAML document
+     5  CONTRACT_MISSING_FIELD     no mapping, or id or task is not a non-empty string
+     6  REPO_UNAVAILABLE           the repository is not a directory
+     7  INVALID_REQUEST            host and engine do not speak the same protocol
+  8-63  another engine's refusal   its own exit code
+    65  another engine's refusal   where its exit code says nothing
+    69  ENGINE_START_FAILED        nothing ran
+    70  ENGINE_CRASHED             it ended badly, without an answer
+    76  ENGINE_MALFORMED_RESPONSE  it answered something else
+   124  ENGINE_TIMEOUT             the deadline passed
+  128+  ENGINE_CANCELLED           128 + the signal
+   143  ENGINE_CANCELLED           the leash
 
 Environment (a flag beats it):
   SATYRN_ENGINE       as --engine
   SATYRN_ENGINE_REPO  as --engine-repo
   SATYRN_DRILL        as --drill
   SATYRN_DEADLINE     as --deadline
-  SATYRN_LOG          what to log on stderr: error, warn, info, debug, trace, or TARGET=LEVEL,...";
+  SATYRN_LOG          what to log on stderr: error, warn, info, debug, trace, or TARGET=LEVEL,...
+  PATH                where uv is looked for; empty and relative entries are skipped";
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  satyrn-host schema report-1";
+
+/// The exit codes of a command that prints a text which is compiled in.
+const PRINT_EXITS: &str = "\
+Exit codes:
+  0  printed
+  1  it cannot be printed
+  2  the command line was not understood";
+
+const PROTOCOL_EXAMPLES: &str = "\
+Examples:
+  satyrn-host protocol <request.json";
+
+/// As an engine has them; a test compares them with the protocol's codes.
+const PROTOCOL_EXITS: &str = "\
+Exit codes:
+  0  OK
+  1  -                       a defect; nothing is printed
+  2  USAGE                   a word after `protocol`
+  3  CONTRACT_UNREADABLE     the contract file cannot be read, or is not UTF-8
+  4  CONTRACT_INVALID_YAML   the contract is not one YAML document
+  5  CONTRACT_MISSING_FIELD  no mapping, or id or task is not a non-empty string
+  6  REPO_UNAVAILABLE        the repository is not a directory
+  7  INVALID_REQUEST         the request is malformed";
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -74,7 +107,8 @@ pub enum Invocation {
 #[command(
     name = "satyrn-host",
     version = concat!(env!("CARGO_PKG_VERSION"), " (protocol 1)"),
-    after_help = EXAMPLES
+    before_help = EXAMPLES,
+    after_help = TABLES
 )]
 struct Cli {
     #[command(subcommand)]
@@ -93,12 +127,14 @@ enum Command {
     #[command(before_help = drills::CONFORM_EXAMPLES, after_help = drills::EXITS)]
     Conform(drills::Conform),
     /// Print the JSON Schema of a request, a response, a report or a drill file
+    #[command(before_help = SCHEMA_EXAMPLES, after_help = PRINT_EXITS)]
     Schema {
         /// Which one
         #[arg(value_parser = NAMES)]
         name: String,
     },
     /// Serve the engine's protocol: one JSON request on stdin, one JSON response on stdout
+    #[command(before_help = PROTOCOL_EXAMPLES, after_help = PROTOCOL_EXITS)]
     Protocol,
 }
 
@@ -106,19 +142,19 @@ enum Command {
 #[derive(Args, Debug)]
 pub struct Implement {
     /// The contract file
-    #[arg(value_name = "CONTRACT")]
+    #[arg(value_name = "CONTRACT", value_hint = ValueHint::FilePath)]
     pub contract: PathBuf,
     /// The repository the contract speaks of [default: the working directory]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub repo: Option<PathBuf>,
     /// Run `PROGRAM protocol` as the engine; a path, not a bare name
-    #[arg(long, value_name = "PROGRAM", group = "chosen")]
+    #[arg(long, value_name = "PROGRAM", group = "chosen", value_hint = ValueHint::ExecutablePath)]
     pub engine: Option<PathBuf>,
     /// Run `uv run --project DIR satyrn-engine protocol` as the engine
-    #[arg(long, value_name = "DIR", group = "chosen")]
+    #[arg(long, value_name = "DIR", group = "chosen", value_hint = ValueHint::DirPath)]
     pub engine_repo: Option<PathBuf>,
     /// Run a drill as the engine: one that fails as its script says
-    #[arg(long, value_name = "NAME|FILE", group = "chosen")]
+    #[arg(long, value_name = "NAME|FILE", group = "chosen", value_hint = ValueHint::FilePath)]
     pub drill: Option<PathBuf>,
     /// How long the whole exchange may take: 500ms, 30s, 2m; at most 24h [default: 30s]
     #[arg(long, value_name = "DUR", value_parser = parse_deadline)]
@@ -150,6 +186,12 @@ pub enum Format {
     Line,
     /// One JSON object.
     Json,
+}
+
+/// The whole command line of `satyrn-host`, for whoever makes pages of it.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Reads a command line; `args[0]` is the program's own name.
@@ -239,7 +281,10 @@ pub fn utf8(what: &str, path: &OsStr) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::observation::Cancel;
+    use super::super::refusal::Refusal;
     use super::*;
+    use crate::protocol::{self, Code};
 
     fn args(words: &[&str]) -> Vec<OsString> {
         std::iter::once(&"satyrn-host").chain(words).map(OsString::from).collect()
@@ -255,6 +300,61 @@ mod tests {
     #[test]
     fn clap_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_version_names_the_protocol() {
+        let version = format!("{} (protocol {})", env!("CARGO_PKG_VERSION"), protocol::VERSION);
+        assert_eq!(Cli::command().get_version(), Some(version.as_str()));
+    }
+
+    /// The rows of a table of exit codes that name a code.
+    fn rows(table: &str) -> Vec<(String, String)> {
+        let named = |line: &str| {
+            let (exit, rest) = line.trim_start().split_once("  ")?;
+            let code = rest.split_whitespace().next()?;
+            let is_code =
+                code.len() > 1 && code.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+            is_code.then(|| (exit.to_owned(), code.to_owned()))
+        };
+        let table = table.split("\n\n").next().unwrap();
+        table.lines().skip(1).filter_map(named).collect()
+    }
+
+    #[test]
+    fn the_help_has_every_code_with_its_exit() {
+        let codes = Code::ALL.map(|code| (code.exit().to_string(), code.name().to_owned()));
+        assert_eq!(rows(PROTOCOL_EXITS), codes);
+        let mut expected = codes.to_vec();
+        for refusal in Refusal::each() {
+            let exit = match &refusal {
+                Refusal::Cancelled { by: Cancel::Signal(..), .. } => "128+".to_owned(),
+                refusal => refusal.exit().to_string(),
+            };
+            expected.push((exit, refusal.code().to_owned()));
+        }
+        expected.sort();
+        // Both vocabularies have USAGE.
+        expected.dedup();
+        let mut found = rows(TABLES);
+        found.sort();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn every_command_shows_examples_first_and_its_exit_codes_last() {
+        let mut command = Cli::command();
+        command.build();
+        for command in std::iter::once(&command).chain(command.get_subcommands()) {
+            let name = command.get_name();
+            if name == "help" {
+                continue;
+            }
+            let help = command.clone().render_long_help().to_string();
+            assert!(help.starts_with("Examples:\n  satyrn-host "), "{name}: {help}");
+            let (options, exits) = (help.find("\nOptions:\n"), help.find("\nExit codes"));
+            assert!(options.is_some() && options < exits, "{name}: {help}");
+        }
     }
 
     #[test]

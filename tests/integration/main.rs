@@ -15,6 +15,7 @@ mod contract_parity;
 mod docs;
 mod drill;
 mod engine;
+mod help;
 mod implement;
 #[cfg(target_os = "linux")]
 mod resources;

@@ -18,9 +18,10 @@ use serde_json::value::RawValue;
 use super::cli;
 use super::report::{Mismatch, Results, Row, State, millis};
 use super::run::{
-    DEADLINE, OVERTIME, PATIENCE, VARIABLES, collect, command_line, differs, many, shown, watch,
+    DEADLINE, OVERTIME, PATIENCE, collect, command_line, differs, many, shown, watch,
 };
 use crate::host::engines::absolute;
+use crate::host::env;
 use crate::host::plan::Surroundings;
 use crate::host::process::hosts::{self, Stop};
 use crate::host::process::own;
@@ -205,7 +206,7 @@ fn exchange(
     // Whatever ends this runner ends the host too: the other end of the leash goes with it.
     command.args(["--leash", "--"]).arg(&place.contract);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for name in VARIABLES {
+    for name in env::HOST {
         command.env_remove(name);
     }
     let began = Instant::now();

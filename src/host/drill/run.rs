@@ -24,6 +24,7 @@ use super::report::{Mismatch, Results, Row, State, millis};
 use super::script::{Action, ChosenBy, Need, Part, Reader, Script, Text};
 use super::set::{Fault, is_path, load, name, names};
 use crate::host::engines::{absolute, find};
+use crate::host::env;
 use crate::host::plan::Surroundings;
 use crate::host::process::hosts::{self, Stop};
 use crate::host::process::own;
@@ -46,10 +47,6 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// The largest output of a host that is kept, in bytes.
 const MAX_OUTPUT: u64 = 8 << 20;
-
-/// The variables that choose something for a host.
-pub(super) const VARIABLES: [&str; 5] =
-    ["SATYRN_ENGINE", "SATYRN_ENGINE_REPO", "SATYRN_DRILL", "SATYRN_DEADLINE", "SATYRN_LOG"];
 
 /// A drill that can be run.
 #[derive(Clone, Debug)]
@@ -296,7 +293,7 @@ fn attempt(drill: &Drill, stop: &Stop) -> Result<Seen, String> {
     command.arg("--leash");
     let dir_in = |text: &String| text.replace("{dir}", &place.to_string_lossy());
     command.args(script.host.options.iter().map(dir_in)).arg("--").arg(contract);
-    for name in VARIABLES {
+    for name in env::HOST {
         command.env_remove(name);
     }
     if script.host.chosen_by == ChosenBy::Variable {
