@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::drill::cli as drills;
 use super::env::Wish;
+use super::pages::{self, PAGES, PROGRAMS, SHELLS};
 use super::schema::NAMES;
 use crate::line::escape_args;
 
@@ -52,6 +53,18 @@ const SCHEMA_EXAMPLES: &str = "\
 Examples:
   satyrn-host schema report-1";
 
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  satyrn-host completions bash >~/.local/share/bash-completion/completions/satyrn-host
+  satyrn-host completions zsh >~/.zfunc/_satyrn-host
+  satyrn-host completions fish >~/.config/fish/completions/satyrn-host.fish
+  satyrn-host completions powershell >>$PROFILE";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  satyrn-host man | man -l -
+  satyrn-host man satyrn-host-implement >~/.local/share/man/man1/satyrn-host-implement.1";
+
 /// The exit codes of a command that prints a text which is compiled in.
 const PRINT_EXITS: &str = "\
 Exit codes:
@@ -93,7 +106,7 @@ pub enum Invocation {
         /// clap's own words.
         hint: String,
     },
-    /// Text to print: help or version on stdout, another command's mistake on stderr.
+    /// Text to print: help, version or a page on stdout, another command's mistake on stderr.
     Print {
         /// The text, with its line feed.
         text: String,
@@ -132,6 +145,23 @@ enum Command {
         /// Which one
         #[arg(value_parser = NAMES)]
         name: String,
+    },
+    /// Print a shell's completions
+    #[command(before_help = COMPLETIONS_EXAMPLES, after_help = PRINT_EXITS)]
+    Completions {
+        /// For which shell
+        #[arg(value_parser = SHELLS)]
+        shell: String,
+        /// For which program
+        #[arg(value_parser = PROGRAMS, default_value = PROGRAMS[0])]
+        program: String,
+    },
+    /// Print a man page
+    #[command(before_help = MAN_EXAMPLES, after_help = PRINT_EXITS)]
+    Man {
+        /// Which one: a program, or PROGRAM-COMMAND
+        #[arg(value_parser = PAGES, default_value = PROGRAMS[0], hide_possible_values = true)]
+        page: String,
     },
     /// Serve the engine's protocol: one JSON request on stdin, one JSON response on stdout
     #[command(before_help = PROTOCOL_EXAMPLES, after_help = PROTOCOL_EXITS)]
@@ -204,6 +234,15 @@ pub fn parse(args: &[OsString]) -> Invocation {
         Ok(Cli { command: Command::Schema { name } }) => {
             // clap lets no other name pass.
             Invocation::Schema(NAMES.into_iter().find(|known| *known == name).unwrap_or(NAMES[0]))
+        }
+        // clap lets no other name pass here either.
+        Ok(Cli { command: Command::Completions { shell, program } }) => {
+            let text = pages::completions(&shell, &program).unwrap_or_default();
+            Invocation::Print { text: text.to_owned(), exit: 0 }
+        }
+        Ok(Cli { command: Command::Man { page } }) => {
+            let text = pages::man(&page).unwrap_or_default();
+            Invocation::Print { text: text.to_owned(), exit: 0 }
         }
         Ok(Cli { command: Command::Protocol }) => {
             // `protocol` alone is served before this point, so there is a mistake in how it is

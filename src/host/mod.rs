@@ -6,6 +6,7 @@ pub mod engines;
 pub mod env;
 pub mod exchange;
 pub mod observation;
+pub mod pages;
 pub mod plan;
 mod process;
 pub mod refusal;

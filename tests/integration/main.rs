@@ -17,6 +17,7 @@ mod drill;
 mod engine;
 mod help;
 mod implement;
+mod pages;
 #[cfg(target_os = "linux")]
 mod resources;
 mod schema;
