@@ -28,6 +28,7 @@ Register-ArgumentCompleter -Native -CommandName 'satyrn-host' -ScriptBlock {
             [CompletionResult]::new('implement', 'implement', [CompletionResultType]::ParameterValue, 'Have a contract judged by an engine and print one line')
             [CompletionResult]::new('drill', 'drill', [CompletionResultType]::ParameterValue, 'Run scripted engines that fail in known ways, and see that the host takes each as it must')
             [CompletionResult]::new('conform', 'conform', [CompletionResultType]::ParameterValue, 'Try an engine on every case of the protocol, and see whether a host will understand it')
+            [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say which engine would run here and why, and try it once; all that a bug report needs')
             [CompletionResult]::new('schema', 'schema', [CompletionResultType]::ParameterValue, 'Print the JSON Schema of a request, a response, a report or a drill file')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell''s completions')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a man page')
@@ -73,6 +74,15 @@ Register-ArgumentCompleter -Native -CommandName 'satyrn-host' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
+        'satyrn-host;doctor' {
+            [CompletionResult]::new('--engine', '--engine', [CompletionResultType]::ParameterName, 'As for `implement`: a program')
+            [CompletionResult]::new('--engine-repo', '--engine-repo', [CompletionResultType]::ParameterName, 'As for `implement`: a checkout behind uv')
+            [CompletionResult]::new('--drill', '--drill', [CompletionResultType]::ParameterName, 'As for `implement`: a drill')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Print a text, or a JSON object')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
         'satyrn-host;schema' {
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
@@ -97,6 +107,7 @@ Register-ArgumentCompleter -Native -CommandName 'satyrn-host' -ScriptBlock {
             [CompletionResult]::new('implement', 'implement', [CompletionResultType]::ParameterValue, 'Have a contract judged by an engine and print one line')
             [CompletionResult]::new('drill', 'drill', [CompletionResultType]::ParameterValue, 'Run scripted engines that fail in known ways, and see that the host takes each as it must')
             [CompletionResult]::new('conform', 'conform', [CompletionResultType]::ParameterValue, 'Try an engine on every case of the protocol, and see whether a host will understand it')
+            [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say which engine would run here and why, and try it once; all that a bug report needs')
             [CompletionResult]::new('schema', 'schema', [CompletionResultType]::ParameterValue, 'Print the JSON Schema of a request, a response, a report or a drill file')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell''s completions')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a man page')
@@ -111,6 +122,9 @@ Register-ArgumentCompleter -Native -CommandName 'satyrn-host' -ScriptBlock {
             break
         }
         'satyrn-host;help;conform' {
+            break
+        }
+        'satyrn-host;help;doctor' {
             break
         }
         'satyrn-host;help;schema' {

@@ -22,6 +22,9 @@ _satyrn__host() {
             satyrn__host,conform)
                 cmd="satyrn__host__subcmd__conform"
                 ;;
+            satyrn__host,doctor)
+                cmd="satyrn__host__subcmd__doctor"
+                ;;
             satyrn__host,drill)
                 cmd="satyrn__host__subcmd__drill"
                 ;;
@@ -45,6 +48,9 @@ _satyrn__host() {
                 ;;
             satyrn__host__subcmd__help,conform)
                 cmd="satyrn__host__subcmd__help__subcmd__conform"
+                ;;
+            satyrn__host__subcmd__help,doctor)
+                cmd="satyrn__host__subcmd__help__subcmd__doctor"
                 ;;
             satyrn__host__subcmd__help,drill)
                 cmd="satyrn__host__subcmd__help__subcmd__drill"
@@ -71,7 +77,7 @@ _satyrn__host() {
 
     case "${cmd}" in
         satyrn__host)
-            opts="-h -V --help --version implement drill conform schema completions man protocol help"
+            opts="-h -V --help --version implement drill conform doctor schema completions man protocol help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -139,6 +145,50 @@ _satyrn__host() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        satyrn__host__subcmd__doctor)
+            opts="-h --engine --engine-repo --drill --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --engine)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --engine-repo)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --drill)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         satyrn__host__subcmd__drill)
             opts="-h --list --show --filter --jobs --repeat --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -174,7 +224,7 @@ _satyrn__host() {
             return 0
             ;;
         satyrn__host__subcmd__help)
-            opts="implement drill conform schema completions man protocol help"
+            opts="implement drill conform doctor schema completions man protocol help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -202,6 +252,20 @@ _satyrn__host() {
             return 0
             ;;
         satyrn__host__subcmd__help__subcmd__conform)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        satyrn__host__subcmd__help__subcmd__doctor)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -359,7 +423,7 @@ _satyrn__host() {
             return 0
             ;;
         satyrn__host__subcmd__man)
-            opts="-h --help satyrn-engine satyrn-engine-check satyrn-engine-protocol satyrn-host satyrn-host-completions satyrn-host-conform satyrn-host-drill satyrn-host-implement satyrn-host-man satyrn-host-protocol satyrn-host-schema"
+            opts="-h --help satyrn-engine satyrn-engine-check satyrn-engine-protocol satyrn-host satyrn-host-completions satyrn-host-conform satyrn-host-doctor satyrn-host-drill satyrn-host-implement satyrn-host-man satyrn-host-protocol satyrn-host-schema"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

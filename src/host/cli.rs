@@ -1,7 +1,7 @@
 //! The command line of `satyrn-host`: clap's types, and nothing that acts.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
@@ -48,6 +48,30 @@ Environment (a flag beats it):
   SATYRN_DEADLINE     as --deadline
   SATYRN_LOG          what to log on stderr: error, warn, info, debug, trace, or TARGET=LEVEL,...
   PATH                where uv is looked for; empty and relative entries are skipped";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  satyrn-host doctor
+  satyrn-host doctor --engine ./my-engine
+  satyrn-host doctor --format json >report.json
+
+It starts one process, the engine, as `implement` would. Of the environment it shows the names of
+what an engine would be given, the values of the variables below, and no other value.";
+
+const DOCTOR_TABLES: &str = "\
+Exit codes:
+  0  the engine that would run here accepts a good contract
+  1  something needs attention, or the report cannot be printed
+  2  the command line was not understood; nothing ran
+  128 + N  stopped by signal N
+
+Environment (a flag beats it):
+  SATYRN_ENGINE       as --engine
+  SATYRN_ENGINE_REPO  as --engine-repo
+  SATYRN_DRILL        as --drill
+  SATYRN_DEADLINE     as --deadline of implement
+  SATYRN_LOG          as for implement; what it asks for is not shown
+  PATH                where uv and pi are looked for; empty and relative entries are skipped";
 
 const SCHEMA_EXAMPLES: &str = "\
 Examples:
@@ -97,6 +121,8 @@ pub enum Invocation {
     Drill(drills::Drill),
     /// Try an engine on the protocol's cases.
     Conform(drills::Conform),
+    /// Say what would run here, and try it.
+    Doctor(Doctor),
     /// Print a schema.
     Schema(&'static str),
     /// A mistake in an `implement` command: the line's detail, and a hint for stderr.
@@ -139,6 +165,9 @@ enum Command {
     /// Try an engine on every case of the protocol, and see whether a host will understand it
     #[command(before_help = drills::CONFORM_EXAMPLES, after_help = drills::EXITS)]
     Conform(drills::Conform),
+    /// Say which engine would run here and why, and try it once; all that a bug report needs
+    #[command(before_help = DOCTOR_EXAMPLES, after_help = DOCTOR_TABLES)]
+    Doctor(Doctor),
     /// Print the JSON Schema of a request, a response, a report or a drill file
     #[command(before_help = SCHEMA_EXAMPLES, after_help = PRINT_EXITS)]
     Schema {
@@ -218,6 +247,57 @@ pub enum Format {
     Json,
 }
 
+/// Options of `satyrn-host doctor`: those of `implement` that choose an engine.
+#[derive(Args, Debug)]
+pub struct Doctor {
+    /// As for `implement`: a program
+    #[arg(long, value_name = "PROGRAM", group = "chosen", value_hint = ValueHint::ExecutablePath)]
+    pub engine: Option<PathBuf>,
+    /// As for `implement`: a checkout behind uv
+    #[arg(long, value_name = "DIR", group = "chosen", value_hint = ValueHint::DirPath)]
+    pub engine_repo: Option<PathBuf>,
+    /// As for `implement`: a drill
+    #[arg(long, value_name = "NAME|FILE", group = "chosen", value_hint = ValueHint::FilePath)]
+    pub drill: Option<PathBuf>,
+    /// Print a text, or a JSON object
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_enum)]
+    pub format: DoctorFormat,
+}
+
+/// How a doctor's report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DoctorFormat {
+    /// For people: one fact a line.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+impl Doctor {
+    /// The command line of the exchange that is tried, after the word `implement`.
+    #[must_use]
+    pub fn words(&self, repo: &Path, contract: &Path) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["--format=json".into(), "--leash".into()];
+        let with = |option: &str, value: &Path| {
+            let mut word = OsString::from(option);
+            word.push(value);
+            word
+        };
+        let options = [
+            ("--engine=", &self.engine),
+            ("--engine-repo=", &self.engine_repo),
+            ("--drill=", &self.drill),
+        ];
+        words.extend(
+            options
+                .iter()
+                .filter_map(|(option, value)| value.as_ref().map(|value| with(option, value))),
+        );
+        words.extend([with("--repo=", repo), "--".into(), contract.into()]);
+        words
+    }
+}
+
 /// The whole command line of `satyrn-host`, for whoever makes pages of it.
 #[must_use]
 pub fn command() -> clap::Command {
@@ -231,6 +311,7 @@ pub fn parse(args: &[OsString]) -> Invocation {
         Ok(Cli { command: Command::Implement(options) }) => Invocation::Implement(options),
         Ok(Cli { command: Command::Drill(options) }) => Invocation::Drill(options),
         Ok(Cli { command: Command::Conform(options) }) => Invocation::Conform(options),
+        Ok(Cli { command: Command::Doctor(options) }) => Invocation::Doctor(options),
         Ok(Cli { command: Command::Schema { name } }) => {
             // clap lets no other name pass.
             Invocation::Schema(NAMES.into_iter().find(|known| *known == name).unwrap_or(NAMES[0]))
@@ -393,6 +474,24 @@ mod tests {
             assert!(help.starts_with("Examples:\n  satyrn-host "), "{name}: {help}");
             let (options, exits) = (help.find("\nOptions:\n"), help.find("\nExit codes"));
             assert!(options.is_some() && options < exits, "{name}: {help}");
+        }
+    }
+
+    #[test]
+    fn a_doctor_tries_what_implement_would_run() {
+        for (option, value) in [("--engine", "./e"), ("--engine-repo", "-d"), ("--drill", "d")] {
+            let chosen = format!("{option}={value}");
+            let Invocation::Doctor(doctor) = parse(&args(&["doctor", &chosen])) else {
+                panic!("{chosen}")
+            };
+            let words = doctor.words("/r".as_ref(), "/c".as_ref());
+            let words: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
+            assert_eq!(words, ["--format=json", "--leash", &chosen, "--repo=/r", "--", "/c"]);
+            let words: Vec<_> = ["implement"].into_iter().chain(words).collect();
+            assert!(matches!(parse(&args(&words)), Invocation::Implement(_)), "{words:?}");
+        }
+        for words in [&["doctor", "--engine=/e", "--drill=d"][..], &["doctor", "x"]] {
+            assert!(matches!(parse(&args(words)), Invocation::Print { exit: 2, .. }), "{words:?}");
         }
     }
 

@@ -9,13 +9,14 @@ pub const SHELLS: [&str; 4] = ["bash", "fish", "powershell", "zsh"];
 pub const PROGRAMS: [&str; 2] = ["satyrn-host", "satyrn-engine"];
 
 /// The man pages: each program, and each of its commands.
-pub const PAGES: [&str; 11] = [
+pub const PAGES: [&str; 12] = [
     "satyrn-engine",
     "satyrn-engine-check",
     "satyrn-engine-protocol",
     "satyrn-host",
     "satyrn-host-completions",
     "satyrn-host-conform",
+    "satyrn-host-doctor",
     "satyrn-host-drill",
     "satyrn-host-implement",
     "satyrn-host-man",

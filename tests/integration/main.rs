@@ -13,6 +13,7 @@ mod containment;
 mod contract_parity;
 #[cfg(target_os = "linux")]
 mod docs;
+mod doctor;
 mod drill;
 mod engine;
 mod help;
