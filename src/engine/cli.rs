@@ -5,13 +5,20 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use serde::Serialize;
 
 use crate::line::{PREFIX, escape_args, line};
 use crate::protocol::{Code, Response};
 
-const AFTER_HELP: &str = "\
+const EXAMPLES: &str = "\
+Examples:
+  satyrn-engine check --repo . contracts/*.yaml
+  satyrn-engine check --repo . --format json contract.yaml
+  satyrn-engine protocol <request.json";
+
+/// A test compares it with the protocol's codes.
+const EXITS: &str = "\
 Exit codes:
   0  OK                      the contract is accepted
   1  -                       a defect of the engine; not a refusal
@@ -20,7 +27,10 @@ Exit codes:
   4  CONTRACT_INVALID_YAML   the contract is not one YAML document
   5  CONTRACT_MISSING_FIELD  no mapping, or id or task is not a non-empty string
   6  REPO_UNAVAILABLE        the repository is not a directory
-  7  INVALID_REQUEST         the request is malformed (protocol only)";
+  7  INVALID_REQUEST         the request is malformed (protocol only)
+
+Environment:
+  no variable is read";
 
 /// Judges contracts.
 #[derive(Parser)]
@@ -28,7 +38,8 @@ Exit codes:
     name = "satyrn-engine",
     version = concat!(env!("CARGO_PKG_VERSION"), " (protocol 1)"),
     about = "Judges contracts: small YAML files with an id and a task.",
-    after_help = AFTER_HELP
+    before_help = EXAMPLES,
+    after_help = EXITS
 )]
 struct Cli {
     #[command(subcommand)]
@@ -38,16 +49,17 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Judge contracts: silent and 0, or one line on stderr for each refusal and its exit code
-    #[command(after_help = AFTER_HELP)]
+    #[command(before_help = EXAMPLES, after_help = EXITS)]
     Check(Check),
     /// Serve one JSON request on stdin with one JSON response on stdout, then exit
+    #[command(before_help = EXAMPLES, after_help = EXITS)]
     Protocol,
 }
 
 #[derive(Args)]
 struct Check {
     /// The repository the contracts speak of
-    #[arg(long, value_name = "REPO")]
+    #[arg(long, value_name = "REPO", value_hint = ValueHint::DirPath)]
     repo: PathBuf,
     /// Lines on stderr for refusals, or one JSON object a contract on stdout
     #[arg(long, value_name = "FORMAT", default_value = "line", value_enum)]
@@ -56,7 +68,7 @@ struct Check {
     #[arg(short, long)]
     verbose: bool,
     /// The contract files, or - for stdin; of several, the highest exit code is returned
-    #[arg(value_name = "CONTRACT", required = true)]
+    #[arg(value_name = "CONTRACT", required = true, value_hint = ValueHint::FilePath)]
     contracts: Vec<PathBuf>,
 }
 
@@ -76,14 +88,20 @@ pub fn main() -> ExitCode {
         return ExitCode::from(protocol());
     }
     std::panic::set_hook(Box::new(|_| {}));
-    std::panic::catch_unwind(|| command(args)).unwrap_or_else(|_| {
+    std::panic::catch_unwind(|| run(args)).unwrap_or_else(|_| {
         // A crash is not a refusal.
         let _ = writeln!(std::io::stderr(), "{PREFIX}defect: please report it");
         ExitCode::FAILURE
     })
 }
 
-fn command(args: Vec<OsString>) -> ExitCode {
+/// The whole command line of `satyrn-engine`, for whoever makes pages of it.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+fn run(args: Vec<OsString>) -> ExitCode {
     let shown = escape_args(&args);
     match Cli::try_parse_from(args) {
         Ok(Cli { command: Command::Protocol }) => ExitCode::from(protocol()),
@@ -156,5 +174,40 @@ pub fn protocol() -> u8 {
     match served {
         Ok(Ok(code)) => code,
         Ok(Err(_)) | Err(_) => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::VERSION;
+
+    #[test]
+    fn the_version_names_the_protocol() {
+        let version = format!("{} (protocol {VERSION})", env!("CARGO_PKG_VERSION"));
+        assert_eq!(command().get_version(), Some(version.as_str()));
+    }
+
+    #[test]
+    fn every_command_shows_examples_first_and_every_code_last() {
+        command().debug_assert();
+        let mut command = command();
+        command.build();
+        for command in std::iter::once(&command).chain(command.get_subcommands()) {
+            if command.get_name() == "help" {
+                continue;
+            }
+            let help = command.clone().render_long_help().to_string();
+            assert!(help.starts_with("Examples:\n  satyrn-engine "), "{help}");
+            let (options, exits) = help.split_once("\nExit codes:\n").unwrap();
+            assert!(options.contains("\nOptions:\n"), "{help}");
+            let rows: Vec<_> = exits.lines().map_while(|row| row.strip_prefix("  ")).collect();
+            for code in Code::ALL {
+                let start = format!("{}  {} ", code.exit(), code.name());
+                assert!(rows.iter().any(|row| row.starts_with(&start)), "{start}: {help}");
+            }
+            // And 1, which no code has.
+            assert_eq!(rows.len(), Code::ALL.len() + 1, "{help}");
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! The command line of `satyrn-host`: clap's types, and nothing that acts.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::drill::cli as drills;
 use super::env::Wish;
+use super::pages::{self, PAGES, PROGRAMS, SHELLS};
 use super::schema::NAMES;
 use crate::line::escape_args;
 
@@ -20,27 +21,96 @@ Examples:
   satyrn-host implement --engine ./my-engine --deadline 5s contract.yaml
   satyrn-host implement --engine-repo ../engine --format json contract.yaml";
 
+/// The exit codes and the variables of `implement`. A test compares them with what the code has.
 const TABLES: &str = "\
-Exit codes:
-    0  satyrn-engine: OK
-    1  HOST_FAILED                a defect of the host
-    2  USAGE                      the command line was not understood
-  3-7  the engine's refusals      CONTRACT_UNREADABLE, CONTRACT_INVALID_YAML,
-                                  CONTRACT_MISSING_FIELD, REPO_UNAVAILABLE, INVALID_REQUEST
- 8-63  another engine's refusal   its own exit code
-   65  another engine's refusal   where its exit code says nothing
-   69  ENGINE_START_FAILED        nothing ran
-   70  ENGINE_CRASHED             it ended badly, without an answer
-   76  ENGINE_MALFORMED_RESPONSE  it answered something else
-  124  ENGINE_TIMEOUT             the deadline passed
-  128+ ENGINE_CANCELLED           128 + the signal; 143 for the leash
+Exit codes (of implement):
+     0  OK                         the contract is accepted
+     1  HOST_FAILED                a defect of the host
+     2  USAGE                      the command line was not understood
+     3  CONTRACT_UNREADABLE        the contract file cannot be read, or is not UTF-8
+     4  CONTRACT_INVALID_YAML      the contract is not one YAML document
+     5  CONTRACT_MISSING_FIELD     no mapping, or id or task is not a non-empty string
+     6  REPO_UNAVAILABLE           the repository is not a directory
+     7  INVALID_REQUEST            host and engine do not speak the same protocol
+  8-63  another engine's refusal   its own exit code
+    65  another engine's refusal   where its exit code says nothing
+    69  ENGINE_START_FAILED        nothing ran
+    70  ENGINE_CRASHED             it ended badly, without an answer
+    76  ENGINE_MALFORMED_RESPONSE  it answered something else
+   124  ENGINE_TIMEOUT             the deadline passed
+  128+  ENGINE_CANCELLED           128 + the signal
+   143  ENGINE_CANCELLED           the leash
 
 Environment (a flag beats it):
   SATYRN_ENGINE       as --engine
   SATYRN_ENGINE_REPO  as --engine-repo
   SATYRN_DRILL        as --drill
   SATYRN_DEADLINE     as --deadline
-  SATYRN_LOG          what to log on stderr: error, warn, info, debug, trace, or TARGET=LEVEL,...";
+  SATYRN_LOG          what to log on stderr: error, warn, info, debug, trace, or TARGET=LEVEL,...
+  PATH                where uv is looked for; empty and relative entries are skipped";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  satyrn-host doctor
+  satyrn-host doctor --engine ./my-engine
+  satyrn-host doctor --format json >report.json
+
+It starts one process, the engine, as `implement` would. Of the environment it shows the names of
+what an engine would be given, the values of the variables below, and no other value.";
+
+const DOCTOR_TABLES: &str = "\
+Exit codes:
+  0  the engine that would run here accepts a good contract
+  1  something needs attention, or the report cannot be printed
+  2  the command line was not understood; nothing ran
+  128 + N  stopped by signal N
+
+Environment (a flag beats it):
+  SATYRN_ENGINE       as --engine
+  SATYRN_ENGINE_REPO  as --engine-repo
+  SATYRN_DRILL        as --drill
+  SATYRN_DEADLINE     as --deadline of implement
+  SATYRN_LOG          as for implement; what it asks for is not shown
+  PATH                where uv and pi are looked for; empty and relative entries are skipped";
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  satyrn-host schema report-1";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  satyrn-host completions bash >~/.local/share/bash-completion/completions/satyrn-host
+  satyrn-host completions zsh >~/.zfunc/_satyrn-host
+  satyrn-host completions fish >~/.config/fish/completions/satyrn-host.fish
+  satyrn-host completions powershell >>$PROFILE";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  satyrn-host man | man -l -
+  satyrn-host man satyrn-host-implement >~/.local/share/man/man1/satyrn-host-implement.1";
+
+/// The exit codes of a command that prints a text which is compiled in.
+const PRINT_EXITS: &str = "\
+Exit codes:
+  0  printed
+  1  it cannot be printed
+  2  the command line was not understood";
+
+const PROTOCOL_EXAMPLES: &str = "\
+Examples:
+  satyrn-host protocol <request.json";
+
+/// As an engine has them; a test compares them with the protocol's codes.
+const PROTOCOL_EXITS: &str = "\
+Exit codes:
+  0  OK
+  1  -                       a defect; nothing is printed
+  2  USAGE                   a word after `protocol`
+  3  CONTRACT_UNREADABLE     the contract file cannot be read, or is not UTF-8
+  4  CONTRACT_INVALID_YAML   the contract is not one YAML document
+  5  CONTRACT_MISSING_FIELD  no mapping, or id or task is not a non-empty string
+  6  REPO_UNAVAILABLE        the repository is not a directory
+  7  INVALID_REQUEST         the request is malformed";
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -51,6 +121,8 @@ pub enum Invocation {
     Drill(drills::Drill),
     /// Try an engine on the protocol's cases.
     Conform(drills::Conform),
+    /// Say what would run here, and try it.
+    Doctor(Doctor),
     /// Print a schema.
     Schema(&'static str),
     /// A mistake in an `implement` command: the line's detail, and a hint for stderr.
@@ -60,7 +132,7 @@ pub enum Invocation {
         /// clap's own words.
         hint: String,
     },
-    /// Text to print: help or version on stdout, another command's mistake on stderr.
+    /// Text to print: help, version or a page on stdout, another command's mistake on stderr.
     Print {
         /// The text, with its line feed.
         text: String,
@@ -74,7 +146,8 @@ pub enum Invocation {
 #[command(
     name = "satyrn-host",
     version = concat!(env!("CARGO_PKG_VERSION"), " (protocol 1)"),
-    after_help = EXAMPLES
+    before_help = EXAMPLES,
+    after_help = TABLES
 )]
 struct Cli {
     #[command(subcommand)]
@@ -92,13 +165,35 @@ enum Command {
     /// Try an engine on every case of the protocol, and see whether a host will understand it
     #[command(before_help = drills::CONFORM_EXAMPLES, after_help = drills::EXITS)]
     Conform(drills::Conform),
+    /// Say which engine would run here and why, and try it once; all that a bug report needs
+    #[command(before_help = DOCTOR_EXAMPLES, after_help = DOCTOR_TABLES)]
+    Doctor(Doctor),
     /// Print the JSON Schema of a request, a response, a report or a drill file
+    #[command(before_help = SCHEMA_EXAMPLES, after_help = PRINT_EXITS)]
     Schema {
         /// Which one
         #[arg(value_parser = NAMES)]
         name: String,
     },
+    /// Print a shell's completions
+    #[command(before_help = COMPLETIONS_EXAMPLES, after_help = PRINT_EXITS)]
+    Completions {
+        /// For which shell
+        #[arg(value_parser = SHELLS)]
+        shell: String,
+        /// For which program
+        #[arg(value_parser = PROGRAMS, default_value = PROGRAMS[0])]
+        program: String,
+    },
+    /// Print a man page
+    #[command(before_help = MAN_EXAMPLES, after_help = PRINT_EXITS)]
+    Man {
+        /// Which one: a program, or PROGRAM-COMMAND
+        #[arg(value_parser = PAGES, default_value = PROGRAMS[0], hide_possible_values = true)]
+        page: String,
+    },
     /// Serve the engine's protocol: one JSON request on stdin, one JSON response on stdout
+    #[command(before_help = PROTOCOL_EXAMPLES, after_help = PROTOCOL_EXITS)]
     Protocol,
 }
 
@@ -106,19 +201,19 @@ enum Command {
 #[derive(Args, Debug)]
 pub struct Implement {
     /// The contract file
-    #[arg(value_name = "CONTRACT")]
+    #[arg(value_name = "CONTRACT", value_hint = ValueHint::FilePath)]
     pub contract: PathBuf,
     /// The repository the contract speaks of [default: the working directory]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub repo: Option<PathBuf>,
     /// Run `PROGRAM protocol` as the engine; a path, not a bare name
-    #[arg(long, value_name = "PROGRAM", group = "chosen")]
+    #[arg(long, value_name = "PROGRAM", group = "chosen", value_hint = ValueHint::ExecutablePath)]
     pub engine: Option<PathBuf>,
     /// Run `uv run --project DIR satyrn-engine protocol` as the engine
-    #[arg(long, value_name = "DIR", group = "chosen")]
+    #[arg(long, value_name = "DIR", group = "chosen", value_hint = ValueHint::DirPath)]
     pub engine_repo: Option<PathBuf>,
     /// Run a drill as the engine: one that fails as its script says
-    #[arg(long, value_name = "NAME|FILE", group = "chosen")]
+    #[arg(long, value_name = "NAME|FILE", group = "chosen", value_hint = ValueHint::FilePath)]
     pub drill: Option<PathBuf>,
     /// How long the whole exchange may take: 500ms, 30s, 2m; at most 24h [default: 30s]
     #[arg(long, value_name = "DUR", value_parser = parse_deadline)]
@@ -152,6 +247,63 @@ pub enum Format {
     Json,
 }
 
+/// Options of `satyrn-host doctor`: those of `implement` that choose an engine.
+#[derive(Args, Debug)]
+pub struct Doctor {
+    /// As for `implement`: a program
+    #[arg(long, value_name = "PROGRAM", group = "chosen", value_hint = ValueHint::ExecutablePath)]
+    pub engine: Option<PathBuf>,
+    /// As for `implement`: a checkout behind uv
+    #[arg(long, value_name = "DIR", group = "chosen", value_hint = ValueHint::DirPath)]
+    pub engine_repo: Option<PathBuf>,
+    /// As for `implement`: a drill
+    #[arg(long, value_name = "NAME|FILE", group = "chosen", value_hint = ValueHint::FilePath)]
+    pub drill: Option<PathBuf>,
+    /// Print a text, or a JSON object
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_enum)]
+    pub format: DoctorFormat,
+}
+
+/// How a doctor's report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DoctorFormat {
+    /// For people: one fact a line.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+impl Doctor {
+    /// The command line of the exchange that is tried, after the word `implement`.
+    #[must_use]
+    pub fn words(&self, repo: &Path, contract: &Path) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["--format=json".into(), "--leash".into()];
+        let with = |option: &str, value: &Path| {
+            let mut word = OsString::from(option);
+            word.push(value);
+            word
+        };
+        let options = [
+            ("--engine=", &self.engine),
+            ("--engine-repo=", &self.engine_repo),
+            ("--drill=", &self.drill),
+        ];
+        words.extend(
+            options
+                .iter()
+                .filter_map(|(option, value)| value.as_ref().map(|value| with(option, value))),
+        );
+        words.extend([with("--repo=", repo), "--".into(), contract.into()]);
+        words
+    }
+}
+
+/// The whole command line of `satyrn-host`, for whoever makes pages of it.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Reads a command line; `args[0]` is the program's own name.
 #[must_use]
 pub fn parse(args: &[OsString]) -> Invocation {
@@ -159,9 +311,19 @@ pub fn parse(args: &[OsString]) -> Invocation {
         Ok(Cli { command: Command::Implement(options) }) => Invocation::Implement(options),
         Ok(Cli { command: Command::Drill(options) }) => Invocation::Drill(options),
         Ok(Cli { command: Command::Conform(options) }) => Invocation::Conform(options),
+        Ok(Cli { command: Command::Doctor(options) }) => Invocation::Doctor(options),
         Ok(Cli { command: Command::Schema { name } }) => {
             // clap lets no other name pass.
             Invocation::Schema(NAMES.into_iter().find(|known| *known == name).unwrap_or(NAMES[0]))
+        }
+        // clap lets no other name pass here either.
+        Ok(Cli { command: Command::Completions { shell, program } }) => {
+            let text = pages::completions(&shell, &program).unwrap_or_default();
+            Invocation::Print { text: text.to_owned(), exit: 0 }
+        }
+        Ok(Cli { command: Command::Man { page } }) => {
+            let text = pages::man(&page).unwrap_or_default();
+            Invocation::Print { text: text.to_owned(), exit: 0 }
         }
         Ok(Cli { command: Command::Protocol }) => {
             // `protocol` alone is served before this point, so there is a mistake in how it is
@@ -239,7 +401,10 @@ pub fn utf8(what: &str, path: &OsStr) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::observation::Cancel;
+    use super::super::refusal::Refusal;
     use super::*;
+    use crate::protocol::{self, Code};
 
     fn args(words: &[&str]) -> Vec<OsString> {
         std::iter::once(&"satyrn-host").chain(words).map(OsString::from).collect()
@@ -255,6 +420,79 @@ mod tests {
     #[test]
     fn clap_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_version_names_the_protocol() {
+        let version = format!("{} (protocol {})", env!("CARGO_PKG_VERSION"), protocol::VERSION);
+        assert_eq!(Cli::command().get_version(), Some(version.as_str()));
+    }
+
+    /// The rows of a table of exit codes that name a code.
+    fn rows(table: &str) -> Vec<(String, String)> {
+        let named = |line: &str| {
+            let (exit, rest) = line.trim_start().split_once("  ")?;
+            let code = rest.split_whitespace().next()?;
+            let is_code =
+                code.len() > 1 && code.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+            is_code.then(|| (exit.to_owned(), code.to_owned()))
+        };
+        let table = table.split("\n\n").next().unwrap();
+        table.lines().skip(1).filter_map(named).collect()
+    }
+
+    #[test]
+    fn the_help_has_every_code_with_its_exit() {
+        let codes = Code::ALL.map(|code| (code.exit().to_string(), code.name().to_owned()));
+        assert_eq!(rows(PROTOCOL_EXITS), codes);
+        let mut expected = codes.to_vec();
+        for refusal in Refusal::each() {
+            let exit = match &refusal {
+                Refusal::Cancelled { by: Cancel::Signal(..), .. } => "128+".to_owned(),
+                refusal => refusal.exit().to_string(),
+            };
+            expected.push((exit, refusal.code().to_owned()));
+        }
+        expected.sort();
+        // Both vocabularies have USAGE.
+        expected.dedup();
+        let mut found = rows(TABLES);
+        found.sort();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn every_command_shows_examples_first_and_its_exit_codes_last() {
+        let mut command = Cli::command();
+        command.build();
+        for command in std::iter::once(&command).chain(command.get_subcommands()) {
+            let name = command.get_name();
+            if name == "help" {
+                continue;
+            }
+            let help = command.clone().render_long_help().to_string();
+            assert!(help.starts_with("Examples:\n  satyrn-host "), "{name}: {help}");
+            let (options, exits) = (help.find("\nOptions:\n"), help.find("\nExit codes"));
+            assert!(options.is_some() && options < exits, "{name}: {help}");
+        }
+    }
+
+    #[test]
+    fn a_doctor_tries_what_implement_would_run() {
+        for (option, value) in [("--engine", "./e"), ("--engine-repo", "-d"), ("--drill", "d")] {
+            let chosen = format!("{option}={value}");
+            let Invocation::Doctor(doctor) = parse(&args(&["doctor", &chosen])) else {
+                panic!("{chosen}")
+            };
+            let words = doctor.words("/r".as_ref(), "/c".as_ref());
+            let words: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
+            assert_eq!(words, ["--format=json", "--leash", &chosen, "--repo=/r", "--", "/c"]);
+            let words: Vec<_> = ["implement"].into_iter().chain(words).collect();
+            assert!(matches!(parse(&args(&words)), Invocation::Implement(_)), "{words:?}");
+        }
+        for words in [&["doctor", "--engine=/e", "--drill=d"][..], &["doctor", "x"]] {
+            assert!(matches!(parse(&args(words)), Invocation::Print { exit: 2, .. }), "{words:?}");
+        }
     }
 
     #[test]

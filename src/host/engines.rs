@@ -201,15 +201,39 @@ pub fn absolute(cwd: &Path, path: &Path) -> PathBuf {
     std::path::absolute(&joined).unwrap_or(joined)
 }
 
-/// Finds a program on PATH. Empty and relative entries are skipped: they would mean the working
-/// directory, which is often somebody else's repository.
+/// Finds a program on PATH, as [`look`] does.
 #[must_use]
 pub fn find(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+    look(name, path).find_map(|(_, place)| match place {
+        Place::Program(program) => Some(program),
+        Place::Skipped | Place::Nothing => None,
+    })
+}
+
+/// What there is at one entry of PATH.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It was not looked at.
+    Skipped,
+    /// No file of that name that can be run.
+    Nothing,
+    /// The program.
+    Program(PathBuf),
+}
+
+/// Looks for a program at the entries of PATH, one after the other. Empty and relative ones are
+/// skipped: they would mean the working directory, which is often somebody else's repository.
+pub fn look(name: &str, path: Option<&OsStr>) -> impl Iterator<Item = (PathBuf, Place)> {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    std::env::split_paths(path?)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(&name))
-        .find(|candidate| is_executable(candidate))
+    path.into_iter().flat_map(std::env::split_paths).map(move |dir| {
+        let candidate = dir.join(&name);
+        let place = match dir.is_absolute() {
+            false => Place::Skipped,
+            true if is_executable(&candidate) => Place::Program(candidate),
+            true => Place::Nothing,
+        };
+        (dir, place)
+    })
 }
 
 #[cfg(unix)]
@@ -353,7 +377,17 @@ mod tests {
         let there = dir.path().display();
         assert_eq!(path(format!("/nowhere:{there}")), None, "not executable");
         std::fs::set_permissions(&uv, std::fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(path(format!("::.:/nowhere:{there}")), Some(uv));
+        assert_eq!(path(format!("::.:/nowhere:{there}")), Some(uv.clone()));
+        let places: Vec<_> = look("uv", Some(OsStr::new(&format!(":bin:/nowhere:{there}"))))
+            .map(|(entry, place)| (entry.to_str().unwrap().to_owned(), place))
+            .collect();
+        let expected = [
+            (String::new(), Place::Skipped),
+            ("bin".to_owned(), Place::Skipped),
+            ("/nowhere".to_owned(), Place::Nothing),
+            (there.to_string(), Place::Program(uv)),
+        ];
+        assert_eq!(places, expected);
         assert_eq!(path(":.:".to_owned()), None);
         assert_eq!(find("uv", None), None);
     }

@@ -2,6 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 
+/// The variables that choose something for the host itself.
+pub const HOST: [&str; 5] =
+    ["SATYRN_ENGINE", "SATYRN_ENGINE_REPO", "SATYRN_DRILL", "SATYRN_DEADLINE", "SATYRN_LOG"];
+
 /// Passed to every engine. A trailing `*` stands for any rest.
 const ALLOWED: &[&str] = &[
     "PATH",

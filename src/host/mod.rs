@@ -1,11 +1,13 @@
 //! The host: runs one engine and says what happened. See the crate's page for the flow.
 
 pub mod cli;
+pub mod doctor;
 pub mod drill;
 pub mod engines;
 pub mod env;
 pub mod exchange;
 pub mod observation;
+pub mod pages;
 pub mod plan;
 mod process;
 pub mod refusal;
@@ -55,6 +57,7 @@ pub fn main(engine: fn() -> u8) -> ExitCode {
         }
         Invocation::Drill(options) => tell(drill::drill(&options, &surroundings(args.first()))),
         Invocation::Conform(options) => tell(drill::conform(&options, &surroundings(args.first()))),
+        Invocation::Doctor(options) => tell(doctor::doctor(&options, &surroundings(args.first()))),
         Invocation::Schema(name) => {
             let unknown = || (format!("error: no schema {name}"), 2);
             tell(schema::text(name).map(|text| (text.to_owned(), 0)).ok_or_else(unknown))

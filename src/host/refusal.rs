@@ -97,3 +97,29 @@ impl Refusal {
 pub(super) fn start_failed(reason: &'static str, detail: impl Into<String>) -> Refusal {
     Refusal::StartFailed { reason, detail: detail.into() }
 }
+
+#[cfg(test)]
+impl Refusal {
+    /// One of each kind. The match has no wildcard arm, so that it asks for a new kind too.
+    pub(super) fn each() -> Vec<Self> {
+        let detail = || "why".to_owned();
+        let first = Self::Usage(detail());
+        std::iter::successors(Some(first), |refusal| {
+            Some(match refusal {
+                Self::Usage(_) => start_failed("x", detail()),
+                Self::StartFailed { .. } => {
+                    Self::Cancelled { by: Cancel::Signal(2, "SIGINT"), detail: detail() }
+                }
+                Self::Cancelled { by: Cancel::Signal(..), .. } => {
+                    Self::Cancelled { by: Cancel::Leash, detail: detail() }
+                }
+                Self::Cancelled { by: Cancel::Leash, .. } => Self::Timeout(detail()),
+                Self::Timeout(_) => Self::Malformed { reason: "x", detail: detail() },
+                Self::Malformed { .. } => Self::Crashed { reason: "x", detail: detail() },
+                Self::Crashed { .. } => Self::HostFailed(detail()),
+                Self::HostFailed(_) => return None,
+            })
+        })
+        .collect()
+    }
+}

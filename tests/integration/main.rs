@@ -13,9 +13,12 @@ mod containment;
 mod contract_parity;
 #[cfg(target_os = "linux")]
 mod docs;
+mod doctor;
 mod drill;
 mod engine;
+mod help;
 mod implement;
+mod pages;
 #[cfg(target_os = "linux")]
 mod resources;
 mod schema;

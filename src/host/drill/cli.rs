@@ -1,9 +1,9 @@
-//! The command lines of `drill`, `conform` and `schema`: clap's types, and nothing that acts.
+//! The command lines of `drill` and `conform`: clap's types, and nothing that acts.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 
 use crate::host::cli::parse_deadline;
 
@@ -16,27 +16,29 @@ Examples:
   satyrn-host drill my-drills/ --format junit
   satyrn-host implement --drill stdout-endless contract.yaml";
 
-/// What the exit codes of `drill` and `conform` mean.
+/// What the exit codes of `drill` and `conform` mean, and the variables that they read.
 pub const EXITS: &str = "\
 Exit codes:
   0  everything that could run here holds
   1  something does not, or the results cannot be printed
   2  the command line, or a drill file, was not understood; nothing ran
-  128 + N  stopped by signal N; nothing is judged";
+  128 + N  stopped by signal N; nothing is judged
+
+Environment (what SATYRN_* choose for implement is not looked at):
+  PATH  where uv is looked for; empty and relative entries are skipped
+  TERM  dumb, or not set: no progress bar";
 
 /// Examples of `satyrn-host conform`.
 pub const CONFORM_EXAMPLES: &str = "\
 Examples:
   satyrn-host conform --engine ./my-engine
-  satyrn-host conform --engine-repo ../engine --format tap
-
-SATYRN_ENGINE and SATYRN_ENGINE_REPO are not looked at: what is tried is what is named here.";
+  satyrn-host conform --engine-repo ../engine --format tap";
 
 /// Options of `satyrn-host drill`.
 #[derive(Args, Debug)]
 pub struct Drill {
     /// Drill files, directories of them, or names of built-in drills [default: all built-in ones]
-    #[arg(value_name = "FILE|DIR|NAME")]
+    #[arg(value_name = "FILE|DIR|NAME", value_hint = ValueHint::AnyPath)]
     pub what: Vec<PathBuf>,
     /// Print the names of the chosen drills, one a line, and run none
     #[arg(long, conflicts_with_all = ["show", "repeat", "jobs", "format"])]
@@ -65,10 +67,10 @@ pub struct Conform {
     #[arg(value_name = "CASE")]
     pub what: Vec<String>,
     /// Try `PROGRAM protocol`; a path, not a bare name [default: the embedded engine]
-    #[arg(long, value_name = "PROGRAM", conflicts_with = "engine_repo")]
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "engine_repo", value_hint = ValueHint::ExecutablePath)]
     pub engine: Option<PathBuf>,
     /// Try `uv run --project DIR satyrn-engine protocol`
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub engine_repo: Option<PathBuf>,
     /// How long each case may take: 500ms, 30s, 2m; at most 24h [default: 30s]
     #[arg(long, value_name = "DUR", value_parser = parse_deadline)]

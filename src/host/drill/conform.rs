@@ -6,21 +6,18 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::cli;
 use super::report::{Mismatch, Results, Row, State, millis};
-use super::run::{
-    DEADLINE, OVERTIME, PATIENCE, VARIABLES, collect, command_line, differs, many, shown, watch,
-};
+use super::run::{DEADLINE, Reported, command_line, differs, many, reported, shown};
 use crate::host::engines::absolute;
+use crate::host::env;
 use crate::host::plan::Surroundings;
 use crate::host::process::hosts::{self, Stop};
 use crate::host::process::own;
@@ -190,38 +187,23 @@ fn request_of(case: &Case, place: &Place) -> Result<Vec<u8>, String> {
     }
 }
 
-/// What came of one exchange: the host's report, and how long the host took.
-type Ran = Result<(Box<RawValue>, Duration), String>;
-
 fn exchange(
     engine: &[OsString],
     request: &Path,
     place: &Place,
     options: &cli::Conform,
     stop: &Stop,
-) -> Ran {
+) -> Reported {
     let mut command = own();
     command.args(["implement", "--format", "json", "--request"]).arg(request).args(engine);
-    // Whatever ends this runner ends the host too: the other end of the leash goes with it.
     command.args(["--leash", "--"]).arg(&place.contract);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for name in VARIABLES {
+    for name in env::HOST {
         command.env_remove(name);
     }
-    let began = Instant::now();
-    let mut host = command.spawn().map_err(|error| format!("cannot start the host: {error}"))?;
-    let (stdout, stderr) = (collect(host.stdout.take()), collect(host.stderr.take()));
-    let until = began + options.deadline.unwrap_or(DEADLINE) + OVERTIME + PATIENCE;
-    if watch(&mut host, until, stop, |_, _| ()).is_none() {
-        return Err("the host did not end in time, and was killed".to_owned());
-    }
-    let text = stdout.recv_timeout(OVERTIME).unwrap_or_default();
-    let _ = stderr.recv_timeout(OVERTIME);
-    let report = RawValue::from_string(text.trim_end().to_owned());
-    Ok((report.map_err(|_| format!("the host printed no report: {text}"))?, began.elapsed()))
+    reported(&mut command, options.deadline.unwrap_or(DEADLINE), stop)
 }
 
-fn row(case: &Case, place: &Place, ran: Ran, engine: &[OsString]) -> Row {
+fn row(case: &Case, place: &Place, ran: Reported, engine: &[OsString]) -> Row {
     let (mismatches, report, elapsed) = match ran {
         Ok((report, elapsed)) => {
             let value = serde_json::from_str(report.get()).unwrap_or(Value::Null);

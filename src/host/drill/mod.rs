@@ -60,6 +60,6 @@ fn bad(why: impl Display) -> (String, u8) {
 }
 
 /// By a signal, as a shell tells it.
-fn stopped(signal: u8) -> (String, u8) {
+pub(super) fn stopped(signal: u8) -> (String, u8) {
     (format!("stopped by signal {signal}; nothing is judged"), 128 + signal)
 }

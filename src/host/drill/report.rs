@@ -223,7 +223,7 @@ fn failure(row: &Row) -> Option<String> {
 }
 
 /// JSON that no terminal obeys, and still the same JSON: what is not printable stands in strings.
-fn printable(json: &str) -> String {
+pub(in crate::host) fn printable(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut unit = [0; 2];
     for c in json.chars() {

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -24,6 +24,7 @@ use super::report::{Mismatch, Results, Row, State, millis};
 use super::script::{Action, ChosenBy, Need, Part, Reader, Script, Text};
 use super::set::{Fault, is_path, load, name, names};
 use crate::host::engines::{absolute, find};
+use crate::host::env;
 use crate::host::plan::Surroundings;
 use crate::host::process::hosts::{self, Stop};
 use crate::host::process::own;
@@ -33,10 +34,10 @@ use crate::line::escape;
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// How long after its deadline a host has to have ended.
-pub(super) const OVERTIME: Duration = Duration::from_secs(1);
+const OVERTIME: Duration = Duration::from_secs(1);
 
 /// How much later the runner stops waiting for it.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the other part of a host may take to end everything after one part was killed.
 const AFTER_KILL: Duration = Duration::from_secs(1);
@@ -46,10 +47,6 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// The largest output of a host that is kept, in bytes.
 const MAX_OUTPUT: u64 = 8 << 20;
-
-/// The variables that choose something for a host.
-pub(super) const VARIABLES: [&str; 5] =
-    ["SATYRN_ENGINE", "SATYRN_ENGINE_REPO", "SATYRN_DRILL", "SATYRN_DEADLINE", "SATYRN_LOG"];
 
 /// A drill that can be run.
 #[derive(Clone, Debug)]
@@ -230,7 +227,7 @@ fn row(drill: &Drill, runs: Vec<Ran>) -> Row {
 }
 
 /// A command as it can be given to a shell again.
-pub(super) fn command_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+pub(in crate::host) fn command_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     // What no shell can be given is a NUL, which no word of a command line holds.
     shlex::Quoter::new().allow_nul(true).join(words).unwrap_or_default()
 }
@@ -296,7 +293,7 @@ fn attempt(drill: &Drill, stop: &Stop) -> Result<Seen, String> {
     command.arg("--leash");
     let dir_in = |text: &String| text.replace("{dir}", &place.to_string_lossy());
     command.args(script.host.options.iter().map(dir_in)).arg("--").arg(contract);
-    for name in VARIABLES {
+    for name in env::HOST {
         command.env_remove(name);
     }
     if script.host.chosen_by == ChosenBy::Variable {
@@ -365,8 +362,29 @@ fn stage(script: &Script) -> std::io::Result<(TempDir, PathBuf)> {
     Ok((dir, place))
 }
 
+/// The report of a host, and how long the host took; or why there is no report.
+pub(in crate::host) type Reported = Result<(Box<RawValue>, Duration), String>;
+
+/// Runs a host that has a leash and prints a report. One that is not back in time is killed;
+/// whatever ends this runner ends the host too, since the other end of the leash goes with it.
+pub(in crate::host) fn reported(host: &mut Command, deadline: Duration, stop: &Stop) -> Reported {
+    host.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let began = Instant::now();
+    let mut host = host.spawn().map_err(|error| format!("cannot start the host: {error}"))?;
+    let (stdout, stderr) = (collect(host.stdout.take()), collect(host.stderr.take()));
+    let until = began + deadline + OVERTIME + PATIENCE;
+    if watch(&mut host, until, stop, |_, _| ()).is_none() {
+        return Err("the host did not end in time, and was killed".to_owned());
+    }
+    let elapsed = began.elapsed();
+    let text = stdout.recv_timeout(OVERTIME).unwrap_or_default();
+    let _ = stderr.recv_timeout(OVERTIME);
+    let report = RawValue::from_string(text.trim_end().to_owned());
+    Ok((report.map_err(|_| format!("the host printed no report: {text}"))?, elapsed))
+}
+
 /// Reads a stream to its end on a thread of its own.
-pub(super) fn collect(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
+fn collect(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (send, receive) = channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -380,7 +398,7 @@ pub(super) fn collect(stream: Option<impl Read + Send + 'static>) -> Receiver<St
 
 /// Until the host has ended; meanwhile `each` is called again and again. One that does not end in
 /// time is killed, and nothing is returned. When the runner is to stop, the host is told so.
-pub(super) fn watch(
+fn watch(
     host: &mut Child,
     until: Instant,
     stop: &Stop,
