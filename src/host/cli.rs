@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::drill::cli as drills;
 use super::env::Wish;
@@ -307,6 +307,9 @@ pub fn command() -> clap::Command {
 /// Reads a command line; `args[0]` is the program's own name.
 #[must_use]
 pub fn parse(args: &[OsString]) -> Invocation {
+    if let Some(options) = implement(args) {
+        return Invocation::Implement(options);
+    }
     match Cli::try_parse_from(args) {
         Ok(Cli { command: Command::Implement(options) }) => Invocation::Implement(options),
         Ok(Cli { command: Command::Drill(options) }) => Invocation::Drill(options),
@@ -385,6 +388,15 @@ pub fn parse_deadline(text: &str) -> Result<Duration, String> {
         return Err("must be at most 24h".to_owned());
     }
     Ok(duration)
+}
+
+/// A good `implement` command, by the same definition without its siblings: to build all of them
+/// takes longer than to read the command. Whatever else it is goes the long way.
+fn implement(args: &[OsString]) -> Option<Box<Implement>> {
+    let words = args.get(1..).filter(|words| words.first().is_some_and(|w| w == "implement"))?;
+    let alone = Implement::augment_args(clap::Command::new("implement"));
+    let matches = alone.try_get_matches_from(words).ok()?;
+    Implement::from_arg_matches(&matches).ok().map(Box::new)
 }
 
 /// A path as text, since JSON cannot carry anything else.
