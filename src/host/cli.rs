@@ -394,7 +394,7 @@ pub fn parse_deadline(text: &str) -> Result<Duration, String> {
 /// takes longer than to read the command. Whatever else it is goes the long way.
 fn implement(args: &[OsString]) -> Option<Box<Implement>> {
     let words = args.get(1..).filter(|words| words.first().is_some_and(|w| w == "implement"))?;
-    let alone = Implement::augment_args(clap::Command::new("implement"));
+    let alone = Implement::augment_args(clap::Command::default());
     let matches = alone.try_get_matches_from(words).ok()?;
     Implement::from_arg_matches(&matches).ok().map(Box::new)
 }

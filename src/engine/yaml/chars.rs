@@ -6,8 +6,26 @@ pub(super) const END: char = '\0';
 /// The byte order mark, which takes no column.
 pub(super) const BOM: char = '\u{feff}';
 
+/// The character at a byte offset that is a boundary. Most are ASCII, which needs no decoding.
+pub(super) fn char_at(text: &str, at: usize) -> char {
+    match text.as_bytes().get(at) {
+        None => END,
+        Some(byte) if byte.is_ascii() => char::from(*byte),
+        Some(_) => text[at..].chars().next().unwrap_or(END),
+    }
+}
+
+/// The first character that is not printable, and its byte offset.
+pub(super) fn first_unprintable(text: &str) -> Option<(usize, char)> {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r');
+    if text.bytes().fold(true, |all, byte| all & plain(byte)) {
+        return None;
+    }
+    text.char_indices().find(|(_, c)| !is_printable(*c))
+}
+
 /// YAML 1.1 section 4.1, `c-printable`.
-pub(super) fn is_printable(c: char) -> bool {
+fn is_printable(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}'
         | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}')
 }

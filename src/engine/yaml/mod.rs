@@ -84,7 +84,7 @@ const QUOTE: &str = "quote the value";
 /// # Errors
 /// Everything the reference refuses or dies of, and nesting beyond [`MAX_DEPTH`].
 pub(super) fn read(text: &str) -> Result<Document<'_>, Error> {
-    if let Some((at, c)) = text.char_indices().find(|(_, c)| !chars::is_printable(*c)) {
+    if let Some((at, c)) = chars::first_unprintable(text) {
         return Err(Error::new(format!("the character U+{:04X} is not allowed", u32::from(c)), at));
     }
     let mut document = tree::compose(text)?;

@@ -2,10 +2,18 @@
 
 use super::Tag;
 
-/// One type, the characters its scalars can start with (which only saves time), and their pattern.
-struct Row(Tag, &'static str, &'static str);
+/// One type, the characters its scalars can start with (which only saves time), and their form.
+struct Row(Tag, &'static str, Form);
 
-/// A scalar has the tag of the first row whose pattern is the whole of it, and is a string if none is.
+enum Form {
+    /// One of these.
+    Words(&'static [&'static str]),
+    /// In the notation below.
+    Pattern(&'static str),
+}
+use Form::{Pattern, Words};
+
+/// A scalar has the tag of the first row whose form is the whole of it, and is a string if none is.
 ///
 /// The patterns are those of the YAML 1.1 type repository as observed of the reference, which
 /// differs: `y` and `n` are strings, a float's exponent needs a sign and its mantissa a dot, a float
@@ -13,26 +21,26 @@ struct Row(Tag, &'static str, &'static str);
 /// Notation: `[a-z]` one of these, `(a|b)` alternatives, and `?`, `*`, `+` behind either or behind
 /// a single character. A step takes as much as it can and never gives back.
 const ROWS: &[Row] = &[
-    Row(Tag::Null, "~nN", "(~|null|Null|NULL)"),
-    Row(Tag::Bool, "yYnN", "(yes|Yes|YES|no|No|NO)"),
-    Row(Tag::Bool, "tTfF", "(true|True|TRUE|false|False|FALSE)"),
-    Row(Tag::Bool, "oO", "(on|On|ON|off|Off|OFF)"),
-    Row(Tag::Int, "-+0", "[-+]?0b[01_]+"),
-    Row(Tag::Int, "-+0", "[-+]?0x[0-9a-fA-F_]+"),
-    Row(Tag::Int, "-+0", "[-+]?0[0-7_]*"),
-    Row(Tag::Int, "-+123456789", "[-+]?[1-9][0-9_]*"),
-    Row(Tag::Int, "-+123456789", "[-+]?[1-9][0-9_]*(:([0-5][0-9]|[0-9]))+"),
-    Row(Tag::Float, "-+0123456789", "[-+]?[0-9][0-9_]*[.][0-9_]*([eE][-+][0-9]+)?"),
-    Row(Tag::Float, ".", "[.][0-9][0-9_]*([eE][-+][0-9]+)?"),
-    Row(Tag::Float, "-+0123456789", "[-+]?[0-9][0-9_]*(:([0-5][0-9]|[0-9]))+[.][0-9_]*"),
-    Row(Tag::Float, "-+.", "[-+]?[.](inf|Inf|INF)"),
-    Row(Tag::Float, ".", "[.](nan|NaN|NAN)"),
-    Row(Tag::Timestamp, "0123456789", "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"),
-    Row(Tag::Timestamp, "0123456789", TIMESTAMP),
-    Row(Tag::Merge, "<", "<<"),
-    Row(Tag::Value, "=", "="),
+    Row(Tag::Null, "~nN", Words(&["~", "null", "Null", "NULL"])),
+    Row(Tag::Bool, "yYnN", Words(&["yes", "Yes", "YES", "no", "No", "NO"])),
+    Row(Tag::Bool, "tTfF", Words(&["true", "True", "TRUE", "false", "False", "FALSE"])),
+    Row(Tag::Bool, "oO", Words(&["on", "On", "ON", "off", "Off", "OFF"])),
+    Row(Tag::Int, "-+0", Pattern("[-+]?0b[01_]+")),
+    Row(Tag::Int, "-+0", Pattern("[-+]?0x[0-9a-fA-F_]+")),
+    Row(Tag::Int, "-+0", Pattern("[-+]?0[0-7_]*")),
+    Row(Tag::Int, "-+123456789", Pattern("[-+]?[1-9][0-9_]*")),
+    Row(Tag::Int, "-+123456789", Pattern("[-+]?[1-9][0-9_]*(:([0-5][0-9]|[0-9]))+")),
+    Row(Tag::Float, "-+0123456789", Pattern("[-+]?[0-9][0-9_]*[.][0-9_]*([eE][-+][0-9]+)?")),
+    Row(Tag::Float, ".", Pattern("[.][0-9][0-9_]*([eE][-+][0-9]+)?")),
+    Row(Tag::Float, "-+0123456789", Pattern("[-+]?[0-9][0-9_]*(:([0-5][0-9]|[0-9]))+[.][0-9_]*")),
+    Row(Tag::Float, "-+.", Pattern("[-+]?[.](inf|Inf|INF)")),
+    Row(Tag::Float, ".", Pattern("[.](nan|NaN|NAN)")),
+    Row(Tag::Timestamp, "0123456789", Pattern("[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]")),
+    Row(Tag::Timestamp, "0123456789", Pattern(TIMESTAMP)),
+    Row(Tag::Merge, "<", Words(&["<<"])),
+    Row(Tag::Value, "=", Words(&["="])),
     // yaml.org/type/yaml, which has no constructor; only a quoted scalar behind `!` can be this.
-    Row(Tag::Unknown, "!&*", "[!&*]"),
+    Row(Tag::Unknown, "!&*", Words(&["!", "&", "*"])),
 ];
 
 /// A date with a time (yaml.org/type/timestamp).
@@ -47,7 +55,11 @@ pub(super) fn plain(value: &str) -> Tag {
     let mut left = CANDIDATES[usize::from(first)];
     while left != 0 {
         let row = &ROWS[left.trailing_zeros() as usize];
-        if matches(row.2, value) {
+        let is_it = match row.2 {
+            Words(words) => words.contains(&value),
+            Pattern(pattern) => matches(pattern, value),
+        };
+        if is_it {
             return row.0;
         }
         left &= left - 1;

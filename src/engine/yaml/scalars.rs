@@ -1,6 +1,6 @@
 //! The scalar styles: YAML 1.1 chapter 9. What needs no folding or unescaping is borrowed.
 
-use super::chars::{END, is_break, is_break_or_end, is_white, normal_break};
+use super::chars::{END, char_at, is_break, is_break_or_end, is_white, normal_break};
 use super::scanner::{Scanner, shown};
 use super::{Error, QUOTE};
 use std::borrow::Cow;
@@ -48,23 +48,24 @@ impl<'a> Scanner<'a> {
 
     /// Bytes up to white space, `: ` or, in a flow collection, one of its indicators.
     fn plain_run(&self) -> usize {
-        let rest = self.rest();
         let in_flow = !self.flow.is_empty();
-        let mut chars = rest.char_indices().peekable();
-        while let Some((at, c)) = chars.next() {
+        let mut at = self.at;
+        while at < self.text.len() {
+            let c = char_at(self.text, at);
             let ends = match c {
                 ':' => {
-                    let next = chars.peek().map_or(END, |(_, c)| *c);
+                    let next = char_at(self.text, at + 1);
                     is_white(next) || in_flow && ",[]{}".contains(next)
                 }
                 ',' | '?' | '[' | ']' | '{' | '}' => in_flow,
                 _ => is_white(c),
             };
             if ends {
-                return at;
+                break;
             }
+            at += c.len_utf8();
         }
-        rest.len()
+        at - self.at
     }
 
     /// Line breaks and the spaces before the next text.

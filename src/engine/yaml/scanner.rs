@@ -4,7 +4,9 @@
 //! an undecided token into the queue and remembers it; the `:` turns it into a key, and a line
 //! break, 1024 characters or any other end of the chance turn it into nothing.
 
-use super::chars::{BOM, END, is_break, is_break_or_end, is_uri, is_white, is_word, normal_break};
+use super::chars::{
+    BOM, END, char_at, is_break, is_break_or_end, is_uri, is_white, is_word, normal_break,
+};
 use super::{Error, QUOTE};
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -133,6 +135,13 @@ impl<'a> Scanner<'a> {
 
     /// The next token; after `StreamEnd`, `StreamEnd` again.
     pub(super) fn peek(&mut self) -> Result<&Token<'a>, Error> {
+        self.settle()?;
+        self.tokens.front().ok_or_else(|| Error::new("no more tokens", self.at))
+    }
+
+    /// Until the front of the queue is a token that nothing can change any more.
+    #[inline]
+    fn settle(&mut self) -> Result<(), Error> {
         loop {
             match self.tokens.front().map(|token| &token.kind) {
                 Some(Kind::Nothing) => {
@@ -145,15 +154,14 @@ impl<'a> Scanner<'a> {
                         self.fetch()?;
                     }
                 }
-                Some(_) => break,
+                Some(_) => return Ok(()),
                 None => self.fetch()?,
             }
         }
-        self.tokens.front().ok_or_else(|| Error::new("no more tokens", self.at))
     }
 
     pub(super) fn take(&mut self) -> Result<Token<'a>, Error> {
-        self.peek()?;
+        self.settle()?;
         if let Some(front) = self.tokens.front_mut()
             && matches!(front.kind, Kind::MappingStartAndKey)
         {
@@ -623,10 +631,14 @@ impl<'a> Scanner<'a> {
     }
 
     pub(super) fn look(&self) -> char {
-        self.rest().chars().next().unwrap_or(END)
+        char_at(self.text, self.at)
     }
 
     pub(super) fn look_at(&self, n: usize) -> char {
+        let passed = self.text.as_bytes().get(self.at..self.at + n);
+        if passed.is_some_and(<[u8]>::is_ascii) {
+            return char_at(self.text, self.at + n);
+        }
         self.rest().chars().nth(n).unwrap_or(END)
     }
 
@@ -654,9 +666,14 @@ impl<'a> Scanner<'a> {
     pub(super) fn advance_to(&mut self, end: usize) {
         let passed = &self.text[self.at..end];
         self.at = end;
+        if passed.is_ascii() {
+            self.index += passed.len();
+            self.column += passed.len();
+            return;
+        }
         let characters = passed.chars().count();
         self.index += characters;
-        self.column += characters - if passed.is_ascii() { 0 } else { passed.matches(BOM).count() };
+        self.column += characters - passed.matches(BOM).count();
     }
 
     pub(super) fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'a str {
