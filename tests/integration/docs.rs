@@ -28,7 +28,12 @@ const NOT_RUN: &[NotRun] = &[
     NotRun {
         command: "cargo install --path .",
         why: "a release build takes minutes",
-        tried: Some((".ci/run", "cargo install --quiet --locked --path .")),
+        tried: Some((".ci/install", "cargo install --quiet --locked --path .")),
+    },
+    NotRun {
+        command: "uv tool install .",
+        why: "a release build takes minutes",
+        tried: Some((".ci/install", "uv tool install --quiet .")),
     },
     NotRun {
         command: "cargo test",
@@ -51,6 +56,11 @@ const NOT_RUN: &[NotRun] = &[
         tried: Some((".github/workflows/ci.yml", "- run: .ci/run")),
     },
     NotRun {
+        command: ".ci/install",
+        why: "it builds releases",
+        tried: Some((".ci/run", ".ci/install")),
+    },
+    NotRun {
         command: ".ci/cross",
         why: "it runs this, on other systems",
         tried: Some((".ci/run", ".ci/cross")),
@@ -66,14 +76,29 @@ const NOT_RUN: &[NotRun] = &[
         tried: None,
     },
     NotRun {
-        command: "RUSTFLAGS=\"-C target-feature=+crt-static\" cargo build --release --target x86_64-unknown-linux-gnu",
-        why: "a release build takes minutes",
+        command: "cargo build --release --target x86_64-unknown-linux-musl",
+        why: "not every machine has that standard library",
+        tried: Some((".github/workflows/release.yml", "target: x86_64-unknown-linux-musl")),
+    },
+    NotRun {
+        command: "cargo bench --target x86_64-unknown-linux-musl --bench whole_process -- --slow",
+        why: "a bench measures an idle machine, for minutes",
         tried: None,
     },
     NotRun {
-        command: "RUSTFLAGS=\"-C target-feature=+crt-static\" cargo bench --target x86_64-unknown-linux-gnu --bench whole_process",
-        why: "a bench measures an idle machine, for minutes",
+        command: "RUSTFLAGS=\"-C target-feature=+crt-static\" cargo build --release --target x86_64-unknown-linux-gnu",
+        why: "a release build takes minutes",
+        tried: Some((".ci/tarball", "-C target-feature=+crt-static")),
+    },
+    NotRun {
+        command: ".ci/stress 20",
+        why: "it runs this, for a quarter of an hour",
         tried: None,
+    },
+    NotRun {
+        command: ".ci/instructions",
+        why: "a release build takes minutes",
+        tried: Some((".ci/run", ".ci/instructions")),
     },
     NotRun {
         command: "pi",

@@ -132,6 +132,29 @@ describe("the loader", () => {
 		assert.equal(closed(), true);
 	});
 
+	test("the first 300 ms do not show it", async (t) => {
+		initTheme();
+		const bench = new Bench(t);
+		let loaders = 0;
+		const asked = new Promise<void>((resolve) => {
+			bench.custom = () => (loaders++, resolve());
+		});
+		bench.host(`mkfifo go; echo up >&2; cat go >/dev/null; ${OK}`);
+		t.mock.timers.enable({ apis: ["setTimeout"] });
+		const handled = bench.implement("c.yaml", bench.context("tui"));
+		await bench.hostIsUp();
+		t.mock.timers.tick(299);
+		// What showing it waits for has come by then.
+		await import("@earendil-works/pi-coding-agent");
+		await new Promise(setImmediate);
+		assert.equal(loaders, 0);
+		t.mock.timers.tick(1);
+		await asked;
+		assert.equal(loaders, 1);
+		writeFileSync(join(bench.folder, "go"), "");
+		assert.deepEqual(await handled, { line: "satyrn-engine: OK", type: "info" });
+	});
+
 	test("a short check does not show it", async (t) => {
 		const bench = new Bench(t);
 		let loaders = 0;
