@@ -310,8 +310,9 @@ impl Subject {
 #[cfg(unix)]
 fn user_time() -> f64 {
     use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeValLike;
     let time = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().user_time();
-    time.tv_sec() as f64 * 1e3 + time.tv_usec() as f64 / 1e3
+    time.num_microseconds() as f64 / 1e3
 }
 
 #[cfg(not(unix))]

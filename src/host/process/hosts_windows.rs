@@ -5,18 +5,18 @@ use std::process::ExitStatus;
 
 /// Ctrl-C ends the runner at once, and its hosts by their leashes.
 #[derive(Clone, Default)]
-pub(in crate::host) struct Stop;
+pub(in crate::host) struct Stop(Option<u8>);
 
 impl Stop {
-    /// Never.
+    /// The signal's number: there never is one.
     pub(in crate::host) fn asked(&self) -> Option<u8> {
-        None
+        self.0
     }
 }
 
 /// Before the first host: nothing, here.
 pub(in crate::host) fn prepare() -> Stop {
-    Stop
+    Stop::default()
 }
 
 /// A directory's path as it is. The system's own form of a path without links (`\\?\C:\`) takes
