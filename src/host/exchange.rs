@@ -14,12 +14,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::observation::{Cancel, Captured, Input, Observation, Stop};
+use super::observation::{Cancel, Captured, Ended, Input, Observation, Stop};
 use super::plan::{Limits, Plan};
 use super::process;
 
 /// How long stdout may take to end once everything that could write to it is dead.
 const LAST_READ: Duration = Duration::from_millis(50);
+
+/// The signals by which an engine may have ended because all processes were asked to end at once.
+const WISHES: [&str; 3] = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+/// How much later than the engine the host may hear of such a wish.
+const LAST_WISH: Duration = Duration::from_millis(5);
 
 /// The one way to end an exchange from outside. Clones share one state.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +91,13 @@ pub async fn exchange(plan: &Plan, cancel: &Cancellation, engine: fn() -> u8) ->
             }
             let end = child.destroy(plan.limits.sweep);
             talk.drain().await;
+            // Who was asked to stop has not crashed.
+            let wished =
+                matches!(&end.ended, Some(Ended::Signal(by)) if WISHES.contains(&by.as_str()));
+            if seen.stop.is_none() && wished {
+                let _ = timeout(LAST_WISH, cancel.asked.cancelled()).await;
+                seen.stop = cancel.by.get().cloned().map(Stop::Cancelled);
+            }
             // Before the program ran, exit and request were those of the host's own child.
             seen.input = seen.started.then_some(talk.input);
             (seen.stdout, seen.stderr) = talk.captured();

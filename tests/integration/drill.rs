@@ -447,6 +447,7 @@ fn what_cannot_be_printed_is_no_success() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn what_to_run_again_can_be_given_to_a_shell() {
     let dir = tempfile::tempdir().unwrap();

@@ -35,6 +35,11 @@ fn what_the_caller_left_behind_changes_nothing() {
         let ran = run(&mut after(preparation, &[]));
         assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), OK), "{preparation}: {ran:?}");
     }
+    // A fault's signal that is ignored cannot be reset, and hinders no engine of either kind.
+    for engine in [&[][..], &["--engine", env!("CARGO_BIN_EXE_satyrn-engine")]] {
+        let ran = run(&mut after("trap '' SEGV FPE ILL BUS", engine));
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), OK), "{engine:?}: {ran:?}");
+    }
     for preparation in ["exec >&-", "exec <&- >&- 2>&-", "exec >/dev/full"] {
         let ran = run(&mut after(preparation, &[]));
         assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), ""), "{preparation}: {ran:?}");
@@ -42,6 +47,18 @@ fn what_the_caller_left_behind_changes_nothing() {
     // The refusal keeps its exit code too.
     let ran = run(after("exec >&-", &["--repo", "/missing"]).stdin(Stdio::null()));
     assert_eq!(ran.exit, Some(6));
+}
+
+#[test]
+fn no_engine_reads_what_the_caller_left_open() {
+    let good = good();
+    let command = format!("exec 7<'{}'; \"$@\" /dev/fd/7", good.display());
+    for engine in [&[][..], &["--engine", env!("CARGO_BIN_EXE_satyrn-engine")]] {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &command, "sh", env!("CARGO_BIN_EXE_satyrn-host"), "implement"]);
+        let ran = run(shell.args(engine));
+        assert_eq!(ran.exit, Some(3), "{engine:?}: {ran:?}");
+    }
 }
 
 #[test]

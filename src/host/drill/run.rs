@@ -235,6 +235,13 @@ fn row(drill: &Drill, runs: Vec<Ran>) -> Row {
 
 /// A command as it can be given to a shell again.
 pub(in crate::host) fn command_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    if cfg!(windows) {
+        // No file's name holds a quote there, and both shells take what stands between two.
+        let plain = |c: char| c.is_alphanumeric() || "\\/:.-_".contains(c);
+        let bare = |word: &str| !word.is_empty() && word.chars().all(plain);
+        let quoted = |word: &str| if bare(word) { word.to_owned() } else { format!("\"{word}\"") };
+        return words.into_iter().map(quoted).collect::<Vec<_>>().join(" ");
+    }
     // What no shell can be given is a NUL, which no word of a command line holds.
     shlex::Quoter::new().allow_nul(true).join(words).unwrap_or_default()
 }

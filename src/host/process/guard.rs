@@ -241,6 +241,7 @@ fn start() -> std::io::Result<Option<Inner>> {
     if !launch::bind_to(guard, Signal::USR2) {
         return Err(std::io::Error::other("the guard has ended"));
     }
+    let _ = signals::GUARD.set(guard);
     // Out of reach of the terminal's signals, which the guard hands on; and where the system
     // shares processors by session, no less a share than an engine's daemons have.
     let _ = setsid();
@@ -382,7 +383,7 @@ pub(in crate::host) fn own_executable(named: Option<&OsString>) -> PathBuf {
     if named.components().count() > 1 {
         return named;
     }
-    #[expect(clippy::disallowed_methods, reason = "the guard has no snapshot yet")]
+    #[expect(clippy::disallowed_methods, reason = "asked for before there is a snapshot")]
     let path = std::env::var_os("PATH");
     engines::find(&named.to_string_lossy(), path.as_deref()).unwrap_or(named)
 }

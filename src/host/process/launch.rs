@@ -115,6 +115,9 @@ impl Launch {
             rustix::stdio::dup2_stdout(&stdout)?;
             rustix::stdio::dup2_stderr(&stderr)
         };
+        if let Becomes::Embedded(_) = becomes {
+            signals::end_as_by_default();
+        }
         if !bind_to(host, Signal::KILL) || streams().is_err() {
             return 1;
         }
@@ -122,15 +125,15 @@ impl Launch {
         // Without a terminal of its own it can neither take the caller's nor be stopped by it. The
         // session's id is that of its group and of the process.
         let _ = setsid();
+        signals::reset_ignored();
         match becomes {
             Becomes::Embedded(engine) => {
-                signals::end_as_by_default();
+                close_others(None);
                 reveal();
                 engine()
             }
             Becomes::Program { path, args, vars, cwd, mut channel } => {
-                close_others(channel.as_raw_fd());
-                signals::reset_ignored();
+                close_others(Some(channel.as_raw_fd()));
                 if channel.write_all(&[READY]).is_err() {
                     return 1;
                 }
@@ -190,12 +193,12 @@ pub(super) fn c_text(text: &OsStr) -> Result<CString, Errno> {
 
 /// Closes what the host and its own caller have open. Only the three streams and the channel are the
 /// engine's. Where the system does not list them, those of the host close at the exec.
-fn close_others(channel: i32) {
+fn close_others(channel: Option<i32>) {
     let list = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
     let Ok(open) = std::fs::read_dir(list) else { return };
     let open: Vec<i32> = open
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|fd| *fd > 2 && *fd != channel)
+        .filter(|fd| *fd > 2 && Some(*fd) != channel)
         .collect();
     for fd in open {
         // The listing's own descriptor is closed by now; that this fails for it does not matter.

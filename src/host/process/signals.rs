@@ -25,6 +25,9 @@ const LEASH: i32 = signal_hook::consts::SIGUSR1;
 /// What the kernel sends the inner host when the guard has ended.
 const ORPHANED: i32 = signal_hook::consts::SIGUSR2;
 
+/// The process that started the inner host.
+pub(super) static GUARD: OnceLock<Pid> = OnceLock::new();
+
 /// How often the inner host looks for its guard where the kernel does not tell it.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -52,6 +55,11 @@ pub(in crate::host) fn listen(cancel: &Cancellation, guarded: bool, _leash: bool
     on(LEASH, Cancel::Leash, false);
     // Nobody is left to hear the verdict; what counts is that nothing stays.
     on(ORPHANED, Cancel::Leash, true);
+    // Where the caller has that signal ignored, one that came before this was lost.
+    if GUARD.get().is_some_and(|guard| getppid() != Some(*guard)) {
+        cancel.cancel(Cancel::Leash);
+        cancel.cancel(Cancel::Leash);
+    }
     if guarded && !cfg!(target_os = "linux") {
         let (guard, cancel) = (getppid(), cancel.clone());
         tokio::spawn(async move {
@@ -97,7 +105,8 @@ pub(super) fn ignored() -> &'static [i32] {
 /// Has what is started from here on find every signal at its default. One that is ignored stays
 /// ignored across an exec, a handled one does not: so they are handled, by doing nothing.
 pub(super) fn reset_ignored() {
-    for signal in ignored() {
+    // Those of faults stay as they are: no library lets safe code handle them.
+    for signal in ignored().iter().filter(|s| !signal_hook::consts::FORBIDDEN.contains(s)) {
         let _ = signal_hook::flag::register(*signal, Arc::new(AtomicBool::new(false)));
     }
 }
