@@ -58,7 +58,9 @@ pub(super) fn compose(text: &str) -> Result<Document<'_>, Error> {
     if text.len() > 1 << 30 {
         return Err(Error::new("more than 1 GiB", 0));
     }
-    let nodes = Vec::new();
+    // As many as there can be: two bytes of text make three nodes at most. What is not used is never
+    // touched, and so takes no memory; to grow would take the old and the new room at once.
+    let nodes = Vec::with_capacity(text.len() / 2 * 3 + 4);
     let mut document =
         Document { text, nodes, pool: String::new(), root: None, value_keys: HashMap::new() };
     let mut parser = Parser::new(text);
