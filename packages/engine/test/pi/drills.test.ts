@@ -8,6 +8,7 @@ import { HOST, PI_1, Repo } from "./real.ts";
 // An acceptance, a refusal, and one of each kind that a host says itself.
 const DRILLS = [
 	"accepts",
+	"stdout-text-before",
 	"refuses-and-forges-a-line",
 	"hangs-with-a-stubborn-tree",
 	"crash-sigsegv",
