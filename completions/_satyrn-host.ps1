@@ -75,9 +75,9 @@ Register-ArgumentCompleter -Native -CommandName 'satyrn-host' -ScriptBlock {
             break
         }
         'satyrn-host;doctor' {
-            [CompletionResult]::new('--engine', '--engine', [CompletionResultType]::ParameterName, 'As for `implement`: a program')
-            [CompletionResult]::new('--engine-repo', '--engine-repo', [CompletionResultType]::ParameterName, 'As for `implement`: a checkout behind uv')
-            [CompletionResult]::new('--drill', '--drill', [CompletionResultType]::ParameterName, 'As for `implement`: a drill')
+            [CompletionResult]::new('--engine', '--engine', [CompletionResultType]::ParameterName, 'Run `PROGRAM protocol` as the engine; a path, not a bare name')
+            [CompletionResult]::new('--engine-repo', '--engine-repo', [CompletionResultType]::ParameterName, 'Run `uv run --project DIR satyrn-engine protocol` as the engine')
+            [CompletionResult]::new('--drill', '--drill', [CompletionResultType]::ParameterName, 'Run a drill as the engine: one that fails as its script says')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Print a text, or a JSON object')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')

@@ -67,9 +67,9 @@ json\t'One JSON object'
 junit\t'The XML that CI servers read'
 tap\t'The Test Anything Protocol, version 14'"
 complete -c satyrn-host -n "__fish_satyrn_host_using_subcommand conform" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c satyrn-host -n "__fish_satyrn_host_using_subcommand doctor" -l engine -d 'As for `implement`: a program' -r -F
-complete -c satyrn-host -n "__fish_satyrn_host_using_subcommand doctor" -l engine-repo -d 'As for `implement`: a checkout behind uv' -r -f -a "(__fish_complete_directories)"
-complete -c satyrn-host -n "__fish_satyrn_host_using_subcommand doctor" -l drill -d 'As for `implement`: a drill' -r -F
+complete -c satyrn-host -n "__fish_satyrn_host_using_subcommand doctor" -l engine -d 'Run `PROGRAM protocol` as the engine; a path, not a bare name' -r -F
+complete -c satyrn-host -n "__fish_satyrn_host_using_subcommand doctor" -l engine-repo -d 'Run `uv run --project DIR satyrn-engine protocol` as the engine' -r -f -a "(__fish_complete_directories)"
+complete -c satyrn-host -n "__fish_satyrn_host_using_subcommand doctor" -l drill -d 'Run a drill as the engine: one that fails as its script says' -r -F
 complete -c satyrn-host -n "__fish_satyrn_host_using_subcommand doctor" -l format -d 'Print a text, or a JSON object' -r -f -a "text\t'For people: one fact a line'
 json\t'One JSON object'"
 complete -c satyrn-host -n "__fish_satyrn_host_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -206,15 +206,9 @@ pub struct Implement {
     /// The repository the contract speaks of [default: the working directory]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub repo: Option<PathBuf>,
-    /// Run `PROGRAM protocol` as the engine; a path, not a bare name
-    #[arg(long, value_name = "PROGRAM", group = "chosen", value_hint = ValueHint::ExecutablePath)]
-    pub engine: Option<PathBuf>,
-    /// Run `uv run --project DIR satyrn-engine protocol` as the engine
-    #[arg(long, value_name = "DIR", group = "chosen", value_hint = ValueHint::DirPath)]
-    pub engine_repo: Option<PathBuf>,
-    /// Run a drill as the engine: one that fails as its script says
-    #[arg(long, value_name = "NAME|FILE", group = "chosen", value_hint = ValueHint::FilePath)]
-    pub drill: Option<PathBuf>,
+    /// Which engine.
+    #[command(flatten)]
+    pub chosen: Chosen,
     /// How long the whole exchange may take: 500ms, 30s, 2m; at most 24h [default: 30s]
     #[arg(long, value_name = "DUR", value_parser = parse_deadline)]
     pub deadline: Option<Duration>,
@@ -238,6 +232,21 @@ pub struct Implement {
     pub verbose: u8,
 }
 
+/// The options that choose an engine, at most one of them.
+#[derive(Args, Debug)]
+#[group(id = "chosen", multiple = false)]
+pub struct Chosen {
+    /// Run `PROGRAM protocol` as the engine; a path, not a bare name
+    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::ExecutablePath)]
+    pub engine: Option<PathBuf>,
+    /// Run `uv run --project DIR satyrn-engine protocol` as the engine
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub engine_repo: Option<PathBuf>,
+    /// Run a drill as the engine: one that fails as its script says
+    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
+    pub drill: Option<PathBuf>,
+}
+
 /// What goes to stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -247,18 +256,12 @@ pub enum Format {
     Json,
 }
 
-/// Options of `satyrn-host doctor`: those of `implement` that choose an engine.
+/// Options of `satyrn-host doctor`.
 #[derive(Args, Debug)]
 pub struct Doctor {
-    /// As for `implement`: a program
-    #[arg(long, value_name = "PROGRAM", group = "chosen", value_hint = ValueHint::ExecutablePath)]
-    pub engine: Option<PathBuf>,
-    /// As for `implement`: a checkout behind uv
-    #[arg(long, value_name = "DIR", group = "chosen", value_hint = ValueHint::DirPath)]
-    pub engine_repo: Option<PathBuf>,
-    /// As for `implement`: a drill
-    #[arg(long, value_name = "NAME|FILE", group = "chosen", value_hint = ValueHint::FilePath)]
-    pub drill: Option<PathBuf>,
+    /// Which engine.
+    #[command(flatten)]
+    pub chosen: Chosen,
     /// Print a text, or a JSON object
     #[arg(long, value_name = "FORMAT", default_value = "text", value_enum)]
     pub format: DoctorFormat,
@@ -284,9 +287,9 @@ impl Doctor {
             word
         };
         let options = [
-            ("--engine=", &self.engine),
-            ("--engine-repo=", &self.engine_repo),
-            ("--drill=", &self.drill),
+            ("--engine=", &self.chosen.engine),
+            ("--engine-repo=", &self.chosen.engine_repo),
+            ("--drill=", &self.chosen.drill),
         ];
         words.extend(
             options

@@ -51,13 +51,13 @@ pub fn choose(
     options: &Implement,
     var: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<(Engine, &'static str), Refusal> {
-    if let Some(program) = &options.engine {
+    if let Some(program) = &options.chosen.engine {
         return Ok((Engine::Program(program.clone()), "--engine"));
     }
-    if let Some(dir) = &options.engine_repo {
+    if let Some(dir) = &options.chosen.engine_repo {
         return Ok((Engine::Checkout(dir.clone()), "--engine-repo"));
     }
-    if let Some(drill) = &options.drill {
+    if let Some(drill) = &options.chosen.drill {
         return Ok((Engine::Drill(drill.clone()), "--drill"));
     }
     let set: Vec<_> = VARIABLES
