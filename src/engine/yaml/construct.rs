@@ -15,7 +15,13 @@ const MAX_DIGITS: usize = 4300;
 
 /// Checks all nodes from the root on, and turns value keys (`=`) into strings as merging does.
 pub(super) fn check(document: &mut Document<'_>) -> Result<(), Error> {
-    let mut checker = Checker { document, waiting: VecDeque::new(), seen: HashSet::new() };
+    let mut checker = Checker {
+        document,
+        waiting: VecDeque::new(),
+        seen: HashSet::new(),
+        merging: Vec::new(),
+        pairs: Vec::new(),
+    };
     if let Some(root) = checker.document.root() {
         checker.construct(root)?;
     }
@@ -30,6 +36,9 @@ struct Checker<'d, 'a> {
     waiting: VecDeque<NodeId>,
     /// Scalars checked through a mapping's value key, with the tag: many mappings can name one.
     seen: HashSet<(NodeId, u8)>,
+    /// Room that is used again for each collection: mappings to be merged, with their depth; pairs.
+    merging: Vec<(NodeId, usize)>,
+    pairs: Vec<(NodeId, NodeId)>,
 }
 
 impl Checker<'_, '_> {
@@ -85,8 +94,10 @@ impl Checker<'_, '_> {
         let start = self.document.span(id).start;
         match (tag, shape) {
             (Tag::Seq, Shape::Sequence) => {
-                for child in self.document.children(id).collect::<Vec<_>>() {
-                    self.construct(child)?;
+                let mut next = self.document.first_child(id);
+                while let Some(child) = next {
+                    self.construct(self.document.target(child))?;
+                    next = self.document.sibling(child);
                 }
             }
             (Tag::Omap | Tag::Pairs, Shape::Sequence) => {
@@ -102,7 +113,9 @@ impl Checker<'_, '_> {
                 }
             }
             (Tag::Map | Tag::Set, Shape::Mapping) => {
-                for (key, value) in self.flatten(id)? {
+                self.flatten(id)?;
+                for at in 0..self.pairs.len() {
+                    let (key, value) = self.pairs[at];
                     self.construct(key)?;
                     if let Tag::Seq | Tag::Map | Tag::Set | Tag::Omap | Tag::Pairs =
                         self.document.tag(key)
@@ -118,12 +131,12 @@ impl Checker<'_, '_> {
         Ok(())
     }
 
-    /// The pairs of a mapping and of all mappings merged into it that were not visited before
+    /// Finds the pairs of a mapping and of all mappings merged into it that were not visited before
     /// (yaml.org/type/merge).
-    fn flatten(&mut self, id: NodeId) -> Result<Vec<(NodeId, NodeId)>, Error> {
-        let mut found = Vec::new();
-        let mut stack = vec![(id, 0)];
-        while let Some((id, depth)) = stack.pop() {
+    fn flatten(&mut self, id: NodeId) -> Result<(), Error> {
+        self.pairs.clear();
+        self.merging.push((id, 0));
+        while let Some((id, depth)) = self.merging.pop() {
             if depth > MAX_MERGES {
                 let start = self.document.span(id).start;
                 return Err(Error::new("merge keys ('<<') nested too deep", start));
@@ -134,25 +147,30 @@ impl Checker<'_, '_> {
             if self.document.shape(id) == Shape::Sequence {
                 for item in self.document.children(id) {
                     self.can_merge(item, false)?;
-                    stack.push((item, depth));
+                    self.merging.push((item, depth));
                 }
                 continue;
             }
-            for (key, value) in self.document.pairs(id).collect::<Vec<_>>() {
+            let mut next = self.document.first_child(id);
+            while let Some(key) = next
+                && let Some(value) = self.document.sibling(key)
+            {
+                next = self.document.sibling(value);
+                let (key, value) = (self.document.target(key), self.document.target(value));
                 match self.document.tag(key) {
                     Tag::Merge => {
                         self.can_merge(value, true)?;
-                        stack.push((value, depth + 1));
+                        self.merging.push((value, depth + 1));
                     }
                     Tag::Value => {
                         self.document.node_mut(key).tag = Tag::Str;
-                        found.push((key, value));
+                        self.pairs.push((key, value));
                     }
-                    _ => found.push((key, value)),
+                    _ => self.pairs.push((key, value)),
                 }
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     fn can_merge(&self, id: NodeId, list: bool) -> Result<(), Error> {
@@ -187,8 +205,14 @@ fn is_bool(value: &str) -> bool {
 /// An optional sign, then what the reference converts: binary, hexadecimal, octal, sexagesimal or
 /// decimal. Untagged scalars of the right form can still fail, as `0x_` does.
 fn is_int(value: &str) -> bool {
-    let value = value.replace('_', "");
-    let digits = value.strip_prefix(['-', '+']).unwrap_or(&value);
+    let plain;
+    let value = if value.contains('_') {
+        plain = value.replace('_', "");
+        &plain
+    } else {
+        value
+    };
+    let digits = value.strip_prefix(['-', '+']).unwrap_or(value);
     if let Some(digits) = digits.strip_prefix("0b") {
         is_python_int(digits, 2, &['b', 'B'])
     } else if let Some(digits) = digits.strip_prefix("0x") {

@@ -51,6 +51,10 @@ impl<'a> Scanner<'a> {
         let in_flow = !self.flow.is_empty();
         let mut at = self.at;
         while at < self.text.len() {
+            if self.text.as_bytes()[at].is_ascii_alphanumeric() {
+                at += 1;
+                continue;
+            }
             let c = char_at(self.text, at);
             let ends = match c {
                 ':' => {

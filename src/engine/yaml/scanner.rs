@@ -196,14 +196,14 @@ impl<'a> Scanner<'a> {
             return Ok(());
         }
         let in_flow = !self.flow.is_empty();
-        let white_follows = is_white(self.look_at(1));
+        let white_follows = || is_white(self.look_at(1));
         match c {
             '[' | '{' => self.fetch_flow_start(c),
             ']' | '}' => self.fetch_flow_end(c),
             ',' => self.fetch_flow_entry(),
-            '-' if white_follows => self.fetch_block_entry(),
-            '?' if in_flow || white_follows => self.fetch_key(),
-            ':' if in_flow || white_follows => self.fetch_value(),
+            '-' if white_follows() => self.fetch_block_entry(),
+            '?' if in_flow || white_follows() => self.fetch_key(),
+            ':' if in_flow || white_follows() => self.fetch_value(),
             '*' | '&' => self.fetch_anchor(c),
             '!' => self.fetch_tag(),
             '|' | '>' if !in_flow => self.fetch_block_scalar(),

@@ -228,13 +228,21 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// The first child of a collection, which may be an alias.
+    pub(super) fn first_child(&self, id: NodeId) -> Option<NodeId> {
+        let node = &self.nodes[id as usize];
+        let has_children = matches!(node.shape, Shape::Sequence | Shape::Mapping);
+        Some(node.a).filter(|first| has_children && *first != NONE)
+    }
+
+    /// The next child of the same collection, which may be an alias.
+    pub(super) fn sibling(&self, id: NodeId) -> Option<NodeId> {
+        Some(self.nodes[id as usize].next).filter(|next| *next != NONE)
+    }
+
     /// The children of a collection, keys and values of a mapping in turn, aliases followed.
     pub(in crate::engine) fn children(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
-        let node = &self.nodes[id as usize];
-        let first =
-            if matches!(node.shape, Shape::Sequence | Shape::Mapping) { node.a } else { NONE };
-        let existing = |id: NodeId| Some(id).filter(|id| *id != NONE);
-        std::iter::successors(existing(first), move |id| existing(self.nodes[*id as usize].next))
+        std::iter::successors(self.first_child(id), |id| self.sibling(*id))
             .map(|id| self.target(id))
     }
 
