@@ -4,21 +4,29 @@
 //!     cargo bench --bench whole_process -- --json       the same as JSON
 //!     cargo bench --bench whole_process -- --runs 500
 //!     cargo bench --bench whole_process -- --slow       the Python engine on 1 MiB too, once
+//!     cargo bench --bench whole_process -- --plain FILE  another build of satyrn-host too
 //!
-//! All subjects run in turn, again and again, so that a machine that changes its speed changes it
-//! for all of them: compare medians and ratios, never a single time.
+//! All subjects run in turn, each time in another order, so that a machine that changes its speed
+//! changes it for all of them, and none always finds the caches as one other leaves them: compare
+//! medians and ratios, never a single time. What is measured are copies of the executables, as an
+//! installer makes them: a file that a linker has written piece by piece is slower to page in.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run ends")]
 #![expect(clippy::cast_precision_loss, reason = "its figures are small")]
 #![expect(clippy::print_stdout, reason = "its output is the point")]
 #![expect(clippy::disallowed_methods, reason = "it starts programs")]
 
 use std::fs::File;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const HOST: &str = env!("CARGO_BIN_EXE_satyrn-host");
-const ENGINE: &str = env!("CARGO_BIN_EXE_satyrn-engine");
+/// What was built, and what is copied into the directory of a run under the names below.
+const HOST_BUILT: &str = env!("CARGO_BIN_EXE_satyrn-host");
+const ENGINE_BUILT: &str = env!("CARGO_BIN_EXE_satyrn-engine");
+const HOST: &str = "satyrn-host";
+const ENGINE: &str = "satyrn-engine";
+const PLAIN_HOST: &str = "satyrn-host-plain";
 
 /// One thing that is measured: a command line, and what its stdin is.
 struct Subject {
@@ -38,6 +46,7 @@ const PROSE: &str = "`satyrn-engine protocol`, 1 MiB of prose";
 const DENSE: &str = "`satyrn-engine protocol`, 1 MiB of short scalars";
 const EMBEDDED: &str = "satyrn-host, embedded engine";
 const WITH_ENGINE: &str = "satyrn-host --engine satyrn-engine";
+const PLAIN: &str = "satyrn-host of another build, embedded engine";
 
 /// The size of the large contracts, in bytes, less than a line more or less.
 const LARGE_BYTES: usize = (1 << 20) - 200;
@@ -72,12 +81,21 @@ json.dump({'version': 1, 'ok': ok, 'code': 'OK', 'message': ''}, sys.stdout)
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    let runs = args.iter().skip_while(|arg| *arg != "--runs").nth(1);
-    let runs: usize = runs.map_or(200, |runs| runs.parse().unwrap());
+    let value = |option: &str| args.iter().skip_while(|arg| *arg != option).nth(1);
+    let runs: usize = value("--runs").map_or(200, |runs| runs.parse().unwrap());
+    let plain = value("--plain").map(Path::new);
     let dir = tempfile::tempdir().unwrap();
-    let mut subjects = subjects(dir.path());
+    let built = [(HOST, Path::new(HOST_BUILT)), (ENGINE, Path::new(ENGINE_BUILT))];
+    for (name, from) in built.into_iter().chain(plain.map(|from| (PLAIN_HOST, from))) {
+        std::fs::copy(from, dir.path().join(name)).unwrap();
+    }
+    let mut subjects = subjects(dir.path(), plain.is_some());
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
     for run in 0..runs {
-        for subject in &mut subjects {
+        let mut order: Vec<usize> = (0..subjects.len()).collect();
+        order.sort_by_key(|index| hasher.hash_one((run, index)));
+        for index in order {
+            let subject = &mut subjects[index];
             if subject.slow && run > 0 {
                 continue;
             }
@@ -115,8 +133,8 @@ fn main() {
         ("peak memory of the guard, KiB", peak.0),
         ("peak memory of the inner host, KiB", peak.1),
         ("median lateness of the deadline, ms", late),
-        ("size of satyrn-host, KiB", size(HOST) as f64 / 1024.0),
-        ("size of satyrn-engine, KiB", size(ENGINE) as f64 / 1024.0),
+        ("size of satyrn-host, KiB", size(HOST_BUILT) as f64 / 1024.0),
+        ("size of satyrn-engine, KiB", size(ENGINE_BUILT) as f64 / 1024.0),
     ];
     if let Some(slow) = subjects.iter().find(|s| s.slow) {
         let python = of("Python engine, bare").median();
@@ -151,7 +169,9 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 #[expect(clippy::too_many_lines, reason = "one subject after another")]
-fn subjects(dir: &Path) -> Vec<Subject> {
+fn subjects(dir: &Path, plain: bool) -> Vec<Subject> {
+    let copy = |name: &str| dir.join(name).to_str().unwrap().to_owned();
+    let (host, engine) = (&*copy(HOST), &*copy(ENGINE));
     let contract = dir.join("contract.yaml");
     std::fs::write(&contract, "id: demo\ntask: Add a --version flag.\n").unwrap();
     let large = |name: &str, start: &str, unit: &str| {
@@ -189,7 +209,7 @@ fn subjects(dir: &Path) -> Vec<Subject> {
     std::fs::create_dir(&checkout).unwrap();
     std::fs::write(checkout.join("pyproject.toml"), "").unwrap();
     let uv = dir.join("uv");
-    std::fs::write(&uv, format!("#!/bin/sh\nexec '{ENGINE}' protocol\n")).unwrap();
+    std::fs::write(&uv, format!("#!/bin/sh\nexec '{engine}' protocol\n")).unwrap();
     make_executable(&uv);
     let subject = |name, command, stdin: Option<&Path>| Subject {
         name,
@@ -201,45 +221,48 @@ fn subjects(dir: &Path) -> Vec<Subject> {
         user: 0.0,
     };
     let mut all = vec![
-        subject(BARE, words(&[ENGINE, "protocol"]), Some(&request)),
+        subject(BARE, words(&[engine, "protocol"]), Some(&request)),
         subject(
             "timeout 30 satyrn-engine protocol",
-            words(&["timeout", "30", ENGINE, "protocol"]),
+            words(&["timeout", "30", engine, "protocol"]),
             Some(&request),
         ),
-        subject(EMBEDDED, words(&[HOST, "implement", contract]), None),
-        subject(WITH_ENGINE, words(&[HOST, "implement", "--engine", ENGINE, contract]), None),
+        subject(EMBEDDED, words(&[host, "implement", contract]), None),
+        subject(WITH_ENGINE, words(&[host, "implement", "--engine", engine, contract]), None),
         Subject {
             path: Some(dir.to_owned()),
             ..subject(
                 "satyrn-host --engine-repo, a stub `uv`",
-                words(&[HOST, "implement", "--engine-repo", checkout.to_str().unwrap(), contract]),
+                words(&[host, "implement", "--engine-repo", checkout.to_str().unwrap(), contract]),
                 None,
             )
         },
-        subject(PROSE, words(&[ENGINE, "protocol"]), Some(&prose)),
-        subject(DENSE, words(&[ENGINE, "protocol"]), Some(&dense)),
+        subject(PROSE, words(&[engine, "protocol"]), Some(&prose)),
+        subject(DENSE, words(&[engine, "protocol"]), Some(&dense)),
     ];
+    if plain {
+        all.push(subject(PLAIN, words(&[&copy(PLAIN_HOST), "implement", contract]), None));
+    }
     if works("python3", "-c", "") {
-        let host = ["python3", "-c", PYTHON_HOST, request_arg];
+        let python = ["python3", "-c", PYTHON_HOST, request_arg];
         all.push(subject(
             "Python subprocess.run host, satyrn-engine",
-            words(&[&host[..], &[ENGINE, "protocol"]].concat()),
+            words(&[&python[..], &[engine, "protocol"]].concat()),
             None,
         ));
     }
     let yaml = works("python3", "-c", "import yaml");
     if works("node", "-e", "") {
-        let host = ["node", "-e", NODE_HOST];
+        let node = ["node", "-e", NODE_HOST];
         all.push(subject(
             "Node child_process host, satyrn-engine",
-            words(&[&host[..], &[request_arg, ENGINE, "protocol"]].concat()),
+            words(&[&node[..], &[request_arg, engine, "protocol"]].concat()),
             None,
         ));
         if yaml {
             all.push(subject(
                 "Node child_process host, Python engine",
-                words(&[&host[..], &[request_arg, "python3", python_engine]].concat()),
+                words(&[&node[..], &[request_arg, "python3", python_engine]].concat()),
                 None,
             ));
         }
@@ -326,7 +349,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 fn host(dir: &Path) -> Command {
-    let mut command = Command::new(HOST);
+    let mut command = Command::new(dir.join(HOST));
     command.arg("implement").arg(dir.join("contract.yaml"));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
