@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::drill::cli as drills;
 use super::env::Wish;
@@ -310,8 +310,11 @@ pub fn command() -> clap::Command {
 /// Reads a command line; `args[0]` is the program's own name.
 #[must_use]
 pub fn parse(args: &[OsString]) -> Invocation {
-    if let Some(options) = implement(args) {
-        return Invocation::Implement(options);
+    if let Some([word, words @ ..]) = args.get(1..)
+        && word == "implement"
+        && let Some(options) = short(words)
+    {
+        return Invocation::Implement(Box::new(options));
     }
     match Cli::try_parse_from(args) {
         Ok(Cli { command: Command::Implement(options) }) => Invocation::Implement(options),
@@ -393,13 +396,60 @@ pub fn parse_deadline(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
-/// A good `implement` command, by the same definition without its siblings: to build all of them
-/// takes longer than to read the command. Whatever else it is goes the long way.
-fn implement(args: &[OsString]) -> Option<Box<Implement>> {
-    let words = args.get(1..).filter(|words| words.first().is_some_and(|w| w == "implement"))?;
-    let alone = Implement::augment_args(clap::Command::default());
-    let matches = alone.try_get_matches_from(words).ok()?;
-    Implement::from_arg_matches(&matches).ok().map(Box::new)
+/// Reads the words after `implement` as scripts and editors write them: some of the options below,
+/// each once, and one path. Anything else, right or wrong, is `None`, and clap decides: it takes
+/// longer to set up than an engine to answer. A test holds this to what clap says.
+fn short(words: &[OsString]) -> Option<Implement> {
+    let mut contract = None;
+    let (mut repo, mut engine, mut engine_repo, mut drill) = (None, None, None, None);
+    let (mut deadline, mut format, mut leash) = (None, None, None);
+    let mut words = words.iter().map(|word| word.to_str());
+    while let Some(word) = words.next() {
+        let word = word.filter(|word| !word.is_empty())?;
+        let Some(option) = word.strip_prefix("--") else {
+            once(&mut contract, Some(word).filter(|word| !word.starts_with('-')))?;
+            continue;
+        };
+        if option == "leash" {
+            once(&mut leash, Some(true))?;
+            continue;
+        }
+        let (name, value) = match option.split_once('=') {
+            Some(pair) => pair,
+            None => (option, words.next()?.filter(|value| !value.starts_with('-'))?),
+        };
+        let value = Some(value).filter(|value| !value.is_empty())?;
+        match name {
+            "repo" => once(&mut repo, Some(value.into())),
+            "engine" => once(&mut engine, Some(value.into())),
+            "engine-repo" => once(&mut engine_repo, Some(value.into())),
+            "drill" => once(&mut drill, Some(value.into())),
+            "deadline" => once(&mut deadline, parse_deadline(value).ok()),
+            "format" => once(&mut format, Format::from_str(value, false).ok()),
+            _ => None,
+        }?;
+    }
+    let chosen = Chosen { engine, engine_repo, drill };
+    let choices = [&chosen.engine, &chosen.engine_repo, &chosen.drill];
+    Some(Implement {
+        contract: contract.filter(|_| choices.into_iter().flatten().count() < 2)?.into(),
+        repo,
+        chosen,
+        deadline,
+        format: format.unwrap_or(Format::Line),
+        wishes: Vec::new(),
+        inherit_env: false,
+        leash: leash.unwrap_or_default(),
+        request: None,
+        verbose: 0,
+    })
+}
+
+/// Sets what is not set yet, to something that is there.
+fn once<T>(slot: &mut Option<T>, value: Option<T>) -> Option<()> {
+    let free = slot.is_none();
+    *slot = Some(value?);
+    free.then_some(())
 }
 
 /// A path as text, since JSON cannot carry anything else.
@@ -435,6 +485,77 @@ mod tests {
     #[test]
     fn clap_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    /// The words of which command lines are made below; `x` and an empty one are paths, if anything.
+    const WORDS: [&str; 26] = [
+        "c.yaml",
+        "x",
+        "",
+        "-",
+        "--",
+        "-v",
+        "--leash",
+        "--leash=x",
+        "--repo",
+        "--repo=r",
+        "--repo=",
+        "--engine",
+        "--engine=./e=f",
+        "--engine-repo",
+        "--drill=d",
+        "--deadline",
+        "--deadline=5s",
+        "--deadline=5",
+        "2m",
+        "--format",
+        "--format=json",
+        "json",
+        "--env=EDITOR",
+        "--inherit-env",
+        "--help",
+        "--rep=r",
+    ];
+
+    #[test]
+    fn the_short_way_says_what_clap_says() {
+        let by_clap = |words: &[&str]| {
+            let words = ["satyrn-host", "implement"].iter().chain(words);
+            match Cli::try_parse_from(words) {
+                Ok(Cli { command: Command::Implement(options) }) => Some(format!("{options:?}")),
+                _ => None,
+            }
+        };
+        let (mut short_ways, mut lines) = (0, 0);
+        let mut check = |words: &[&str]| {
+            lines += 1;
+            let given: Vec<_> = words.iter().map(OsString::from).collect();
+            if let Some(options) = short(&given) {
+                short_ways += 1;
+                assert_eq!(Some(format!("{options:?}")), by_clap(words), "{words:?}");
+            }
+        };
+        check(&[]);
+        for a in WORDS {
+            check(&[a]);
+            for b in WORDS {
+                check(&[a, b]);
+                for c in WORDS {
+                    check(&[a, b, c]);
+                }
+            }
+        }
+        for a in WORDS {
+            for b in WORDS {
+                check(&["--repo=r", "--format", "json", a, "--deadline=1h", b]);
+            }
+        }
+        assert!(short_ways > 100, "only {short_ways} of {lines} command lines went the short way");
+        #[cfg(unix)]
+        {
+            use std::os::unix::ffi::OsStrExt;
+            assert!(short(&[OsStr::from_bytes(b"a\xff").to_owned()]).is_none());
+        }
     }
 
     #[test]
