@@ -5,18 +5,20 @@
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
+use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::observation::{Cancel, Captured, Ended, Input, Observation, Stop};
+use super::observation::{Cancel, Captured, Ended, Input, Observation, StartFault, Stop};
 use super::plan::{Limits, Plan};
-use super::process;
+use super::process::{self, Child, ChildStreams};
 
 /// How long stdout may take to end once everything that could write to it is dead.
 const LAST_READ: Duration = Duration::from_millis(50);
@@ -46,71 +48,86 @@ impl Cancellation {
     }
 }
 
-/// Runs one engine process and sees it to its end; `engine` is the embedded one. Returns within the deadline plus
-/// [`Limits::terminate`], [`Limits::sweep`] and a few milliseconds, whatever the engine does.
-pub async fn exchange(plan: &Plan, cancel: &Cancellation, engine: fn() -> u8) -> Observation {
+/// Runs one engine process and sees it to its end; `engine` is the embedded one. Returns within the
+/// deadline plus [`Limits::terminate`], [`Limits::sweep`] and a few milliseconds, whatever the
+/// engine does. `listen` is called within the runtime, and hands the cancellation to whoever may ask
+/// for the end; what was asked for before is not lost on its way there.
+pub fn exchange(
+    plan: &Plan,
+    engine: fn() -> u8,
+    listen: impl FnOnce(Cancellation) -> std::io::Result<()>,
+) -> Observation {
     let began = Instant::now();
-    let mut seen = Observation::default();
-    match process::spawn(plan, engine) {
-        Err(fault) => seen.start_fault = Some(fault),
-        Ok((mut child, streams)) => {
-            seen.pid = Some(child.pid());
-            let deadline = began + plan.limits.deadline;
-            let mut talk = Conversation::new(streams, &plan.request, plan.limits);
-            let started = tokio::select! {
-                biased;
-                started = child.started() => started.map(|()| None),
-                stop = interrupted(deadline, cancel) => Ok(Some(stop)),
-            };
-            match started {
-                Err(fault) => {
-                    child.destroy(plan.limits.sweep);
-                    let elapsed = began.elapsed();
-                    return Observation {
-                        start_fault: Some(fault),
-                        elapsed,
-                        ..Observation::default()
-                    };
-                }
-                Ok(Some(stop)) => seen.stop = Some(stop),
-                Ok(None) => {
-                    seen.started = true;
-                    let has_exited = || child.has_exited();
-                    seen.stop = talk.run(has_exited, child.exited(), deadline, cancel).await;
-                }
-            }
-            if seen.stop.is_some() {
-                // From here on a broken pipe would be the host's own doing, not the engine's.
-                talk.stdin = None;
-            }
-            let complete = talk.stdout.is_none();
-            if matches!(seen.stop, Some(Stop::Deadline | Stop::Cancelled(_))) {
-                child.terminate();
-                let until = Instant::now() + plan.limits.terminate;
-                talk.wind_down(child.gone(), until, cancel).await;
-            }
-            let end = child.destroy(plan.limits.sweep);
-            talk.drain().await;
-            // Who was asked to stop has not crashed.
-            let wished =
-                matches!(&end.ended, Some(Ended::Signal(by)) if WISHES.contains(&by.as_str()));
-            if seen.stop.is_none() && wished {
-                let _ = timeout(LAST_WISH, cancel.asked.cancelled()).await;
-                seen.stop = cancel.by.get().cloned().map(Stop::Cancelled);
-            }
-            // Before the program ran, exit and request were those of the host's own child.
-            seen.input = seen.started.then_some(talk.input);
-            (seen.stdout, seen.stderr) = talk.captured();
-            // An end that the host brought about says nothing about the output.
-            seen.stdout.complete &= complete || seen.stop.is_none();
-            seen.ended = end.ended.filter(|_| seen.started);
-            seen.contained = Some(end.contained);
-            seen.orphaned = end.orphaned;
-            seen.survivors = end.survivors;
-        }
+    let run = || {
+        let spawned = process::spawn(plan, engine)?;
+        // The engine is at work while this is set up.
+        let no_runtime = |error: std::io::Error| StartFault::Runtime(error.to_string());
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(no_runtime)?;
+        let seen = runtime.block_on(async {
+            let cancel = Cancellation::default();
+            listen(cancel.clone()).map_err(no_runtime)?;
+            let (child, streams) = spawned.connect().map_err(no_runtime)?;
+            converse(plan, child, streams, began, &cancel).await
+        });
+        // The process ends next. A stream that something outside the tree still holds is not waited
+        // for, and to take the runtime down would only cost time.
+        std::mem::forget(runtime);
+        seen
+    };
+    let seen = run()
+        .unwrap_or_else(|fault| Observation { start_fault: Some(fault), ..Observation::default() });
+    Observation { elapsed: began.elapsed(), ..seen }
+}
+
+/// From the start to the last kill.
+async fn converse(
+    plan: &Plan,
+    mut child: Child,
+    streams: ChildStreams,
+    began: Instant,
+    cancel: &Cancellation,
+) -> Result<Observation, StartFault> {
+    let mut seen = Observation { pid: Some(child.pid()), ..Observation::default() };
+    let deadline = began + plan.limits.deadline;
+    let mut talk = Conversation::new(streams, &plan.request, plan.limits);
+    let started = tokio::select! {
+        biased;
+        started = child.started() => started.map(|()| None),
+        stop = interrupted(deadline, cancel) => Ok(Some(stop)),
+    };
+    seen.stop = started.inspect_err(|_| drop(child.destroy(plan.limits.sweep)))?;
+    if seen.stop.is_none() {
+        seen.started = true;
+        seen.stop = talk.run(|| child.has_exited(), child.exited(), deadline, cancel).await;
     }
-    seen.elapsed = began.elapsed();
-    seen
+    if seen.stop.is_some() {
+        // From here on a broken pipe would be the host's own doing, not the engine's.
+        talk.stdin = None;
+    }
+    let complete = talk.stdout.is_none();
+    if matches!(seen.stop, Some(Stop::Deadline | Stop::Cancelled(_))) {
+        child.terminate();
+        let until = Instant::now() + plan.limits.terminate;
+        talk.wind_down(child.gone(), until, cancel).await;
+    }
+    let end = child.destroy(plan.limits.sweep);
+    talk.drain().await;
+    // Who was asked to stop has not crashed.
+    let wished = matches!(&end.ended, Some(Ended::Signal(by)) if WISHES.contains(&by.as_str()));
+    if seen.stop.is_none() && wished {
+        let _ = timeout(LAST_WISH, cancel.asked.cancelled()).await;
+        seen.stop = cancel.by.get().cloned().map(Stop::Cancelled);
+    }
+    // Before the program ran, exit and request were those of the host's own child.
+    seen.input = seen.started.then_some(talk.input);
+    (seen.stdout, seen.stderr) = talk.captured();
+    // An end that the host brought about says nothing about the output.
+    seen.stdout.complete &= complete || seen.stop.is_none();
+    seen.ended = end.ended.filter(|_| seen.started);
+    seen.contained = Some(end.contained);
+    seen.orphaned = end.orphaned;
+    seen.survivors = end.survivors;
+    Ok(seen)
 }
 
 /// Until somebody asks for the end, or the deadline passes.
@@ -146,7 +163,7 @@ struct Conversation<'a, I, O, E> {
     stderr_total: u64,
     tail: VecDeque<u8>,
     limits: Limits,
-    buffer: Box<[u8]>,
+    buffer: Box<[MaybeUninit<u8>]>,
 }
 
 /// What one step of the conversation did.
@@ -176,7 +193,7 @@ where
             stderr_total: 0,
             tail: VecDeque::new(),
             limits,
-            buffer: vec![0; 16 << 10].into_boxed_slice(),
+            buffer: Box::new_uninit_slice(16 << 10),
         }
     }
 
@@ -273,15 +290,18 @@ where
 
     /// Moves whichever stream can move. Pending only when none can.
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
-        if let Poll::Ready(bytes) = poll_read(&mut self.stdout, &mut self.buffer, cx) {
-            self.stdout_total += bytes as u64;
+        let mut read = ReadBuf::uninit(&mut self.buffer);
+        if poll_read(&mut self.stdout, &mut read, cx).is_ready() {
+            let bytes = read.filled();
+            self.stdout_total += bytes.len() as u64;
             let room = self.limits.stdout - self.kept.len();
-            self.kept.extend_from_slice(&self.buffer[..bytes.min(room)]);
+            self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
             return Poll::Ready(Step::Stdout);
         }
-        if let Poll::Ready(bytes) = poll_read(&mut self.stderr, &mut self.buffer, cx) {
-            self.stderr_total += bytes as u64;
-            self.tail.extend(&self.buffer[..bytes]);
+        if poll_read(&mut self.stderr, &mut read, cx).is_ready() {
+            let bytes = read.filled();
+            self.stderr_total += bytes.len() as u64;
+            self.tail.extend(bytes);
             let excess = self.tail.len().saturating_sub(self.limits.stderr);
             self.tail.drain(..excess);
             return Poll::Ready(Step::Other);
@@ -327,21 +347,21 @@ where
     }
 }
 
-/// Reads once. At the end, or at an error, which on a pipe means the same, the stream is dropped.
+/// Reads once. At the end, or at an error, which on a pipe means the same, nothing is read and the
+/// stream is dropped.
 fn poll_read(
     stream: &mut Option<impl AsyncRead + Unpin>,
-    buffer: &mut [u8],
+    into: &mut ReadBuf<'_>,
     cx: &mut Context<'_>,
-) -> Poll<usize> {
+) -> Poll<()> {
     let Some(open) = stream else { return Poll::Pending };
-    let mut into = ReadBuf::new(buffer);
-    let read = ready!(Pin::new(open).poll_read(cx, &mut into));
-    let bytes = into.filled().len();
-    if read.is_err() || bytes == 0 {
-        *stream = None;
-        return Poll::Ready(0);
+    if ready!(Pin::new(open).poll_read(cx, into)).is_err() {
+        into.clear();
     }
-    Poll::Ready(bytes)
+    if into.filled().is_empty() {
+        *stream = None;
+    }
+    Poll::Ready(())
 }
 
 #[cfg(test)]

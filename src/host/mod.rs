@@ -21,10 +21,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use cli::{Format, Implement, Invocation};
-use exchange::{Cancellation, exchange};
+use exchange::exchange;
 use observation::Observation;
 use plan::{Limits, Plan, Surroundings, deadline, plan};
-use process::Role;
+use process::{Ears, Role};
 use refusal::Refusal;
 use verdict::{Outcome, Terms, judge, refused};
 
@@ -39,11 +39,11 @@ pub fn main(engine: fn() -> u8) -> ExitCode {
     if let Some(exit) = drill::engine::dispatch(&args) {
         return exit;
     }
-    let (args, guarded) = match process::dispatch(args) {
+    let (args, ears) = match process::dispatch(args) {
         Role::Done(exit) => return exit,
-        Role::Host { args, guarded } => (args, guarded),
+        Role::Host { args, ears } => (args, ears),
     };
-    if guarded {
+    if ears.is_some() {
         // Said by the guard, as HOST_FAILED, in the form that was asked for.
         std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "defect")));
     }
@@ -53,7 +53,7 @@ pub fn main(engine: fn() -> u8) -> ExitCode {
                 let refusal = Refusal::HostFailed("its own process had a defect".to_owned());
                 say(&refused(&refusal), cli::wants_json(&args), None)
             };
-            process::shield(|| implement(&options, guarded, args.first(), engine), defect)
+            process::shield(|| implement(&options, ears, args.first(), engine), defect)
         }
         Invocation::Drill(options) => tell(drill::drill(&options, &surroundings(args.first()))),
         Invocation::Conform(options) => tell(drill::conform(&options, &surroundings(args.first()))),
@@ -98,7 +98,7 @@ fn tell(said: drill::Said) -> u8 {
 /// One exchange, from the options to the printed line.
 fn implement(
     options: &Implement,
-    guarded: bool,
+    ears: Option<Ears>,
     name: Option<&OsString>,
     engine: fn() -> u8,
 ) -> u8 {
@@ -112,32 +112,19 @@ fn implement(
         Ok(chosen) => chosen,
         Err(refusal) => return refuse(&refusal),
     };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let why = format!("cannot start the host's own runtime: {error}");
-            return refuse(&refusal::start_failed("no-runtime", why));
-        }
-    };
-    let done = runtime.block_on(async {
-        let cancel = Cancellation::default();
-        process::listen(&cancel, guarded, options.leash);
-        // Before the disk is looked at, which may take as long as it likes.
-        let promised = chosen.unwrap_or(Limits::default().deadline);
-        process::announce(guarded, promised);
-        let plan = plan(options, &around)?;
-        if plan.limits.deadline != promised {
-            process::announce(guarded, plan.limits.deadline);
-        }
-        let seen = exchange(&plan, &cancel, engine).await;
-        Ok((plan, seen))
-    });
-    // A stream that something outside the tree still holds is not waited for.
-    runtime.shutdown_background();
-    let (plan, seen) = match done {
-        Ok(done) => done,
+    // Before the disk is looked at, which may take as long as it likes.
+    let promised = chosen.unwrap_or(Limits::default().deadline);
+    process::announce(promised);
+    let plan = match plan(options, &around) {
+        Ok(plan) => plan,
         Err(refusal) => return refuse(&refusal),
     };
+    if plan.limits.deadline != promised {
+        process::announce(plan.limits.deadline);
+    }
+    let seen = exchange(&plan, engine, |cancel| {
+        ears.map_or(Ok(()), |ears| ears.listen(cancel, options.leash))
+    });
     let terms = Terms {
         deadline: plan.limits.deadline,
         stdout: plan.limits.stdout,

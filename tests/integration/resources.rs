@@ -134,6 +134,29 @@ fn few_descriptors_end_in_a_named_refusal_or_an_answer() {
 }
 
 #[test]
+fn an_engine_for_which_there_are_too_few_descriptors_does_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace");
+    let text =
+        format!("#!/bin/sh\necho here >'{}'\ncat >/dev/null\necho '{ANSWER}'\n", trace.display());
+    let engine = script(dir.path(), "engine", &text);
+    let mut answered = false;
+    for limit in 4..40 {
+        let _ = std::fs::remove_file(&trace);
+        let ran =
+            run(&mut after(&format!("ulimit -n {limit}"), &["--engine", engine.to_str().unwrap()]));
+        match ran.exit {
+            Some(69) => assert!(!trace.exists(), "{limit}: {ran:?}"),
+            Some(0) => answered = true,
+            // The system's loader, or the engine's own, could not open a library.
+            Some(127 | 70) => {}
+            _ => panic!("{limit}: {ran:?}"),
+        }
+    }
+    assert!(answered && trace.exists());
+}
+
+#[test]
 fn little_memory_never_reads_as_ok_without_an_answer() {
     for kib in [2000, 4000, 6000, 10_000, 32_768] {
         let ran = run(&mut after(&format!("ulimit -v {kib}"), &[]));

@@ -9,11 +9,9 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -21,12 +19,10 @@ use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process, setsid, waitid,
 };
-use signal_hook::consts::{SIGCHLD, SIGXFSZ};
-use signal_hook::flag;
-use signal_hook::low_level::pipe;
 
 use super::outlet::{self, timespec};
-use super::{NOTICE, Role, launch, notice, signals, tree};
+use super::signals::{self, Ears, Wake, Watch};
+use super::{NOTICE, Role, launch, notice, tree};
 use crate::host::engines;
 use crate::host::refusal::{Refusal, start_failed};
 use crate::host::{cli, render, verdict};
@@ -61,11 +57,11 @@ pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
     if args.get(1).is_some_and(|arg| arg == "implement") {
         seclude();
         return match run(&args) {
-            Some(exit) => Role::Done(ExitCode::from(exit)),
-            None => Role::Host { args, guarded: true },
+            Ok(ears) => Role::Host { args, ears: Some(ears) },
+            Err(exit) => Role::Done(ExitCode::from(exit)),
         };
     }
-    Role::Host { args, guarded: false }
+    Role::Host { args, ears: None }
 }
 
 /// Nobody but root may write into this process's pipes through `/proc`, where there is one.
@@ -76,11 +72,9 @@ fn seclude() {
 
 /// Tells the guard that signals can be taken, when the deadline is, and what to say to somebody
 /// who waits. Said by the inner host before it starts anything.
-pub(in crate::host) fn announce(guarded: bool, deadline: Duration) {
-    if guarded {
-        let at = now() + deadline;
-        deliver(&format!("{}{} {deadline:?}\n", ANNOUNCEMENT as char, at.as_nanos()), deadline);
-    }
+pub(in crate::host) fn announce(deadline: Duration) {
+    let at = now() + deadline;
+    deliver(&format!("{}{} {deadline:?}\n", ANNOUNCEMENT as char, at.as_nanos()), deadline);
 }
 
 /// Runs an exchange. A panic ends this process, which its guard reports; nothing stands in for it.
@@ -107,7 +101,7 @@ struct Inner {
     said: Vec<u8>,
     announced: Option<Announced>,
     /// Signals that are not handed on yet.
-    pending: Vec<Signal>,
+    pending: Vec<i32>,
 }
 
 struct Announced {
@@ -117,36 +111,36 @@ struct Announced {
     shown: String,
 }
 
-/// Runs the inner host to its end, prints what it said, and returns its exit code; `None` in the
-/// inner host.
-fn run(args: &[OsString]) -> Option<u8> {
+/// Runs the inner host to its end, prints what it said, and returns its exit code as an error; in
+/// the inner host, returns its ears.
+fn run(args: &[OsString]) -> Result<Ears, u8> {
     let json = cli::wants_json(args);
     let leash = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--leash");
     let began = now();
     let refuse = |refusal: Refusal, patience: Duration| {
         let outcome = verdict::refused(&refusal);
         outlet::write(std::io::stdout(), render(&outcome, json, None).as_bytes(), patience);
-        Some(outcome.exit)
+        Err(outcome.exit)
     };
     let foreign = tree::foreign();
     // Where this fails, the inner host says so in the report.
     let _ = tree::adopt();
-    let mut watch = match Watch::begin() {
+    let watch = match Watch::begin() {
         Ok(watch) => watch,
         Err(error) => {
             let why = format!("the host cannot watch for signals: {error}");
             return refuse(start_failed("no-process", why), LAST_WRITE);
         }
     };
-    let mut inner = match start() {
-        Ok(Some(inner)) => inner,
-        Ok(None) => return None,
+    let (watch, wake, mut inner) = match start(watch) {
+        Ok(Half::Guard(watch, wake, inner)) => (watch, wake, inner),
+        Ok(Half::Inner(ears)) => return Ok(ears),
         Err(error) => {
             let why = format!("cannot start the host's own process: {error}");
             return refuse(start_failed("no-process", why), LAST_WRITE);
         }
     };
-    let in_time = watch.wake_up().is_ok() && inner.attend(&watch, leash, began);
+    let in_time = wake.arm().is_ok_and(|wake| inner.attend(&watch, &wake, leash, began));
     if !in_time {
         let _ = kill_process(inner.pid, Signal::KILL);
     }
@@ -159,7 +153,7 @@ fn run(args: &[OsString]) -> Option<u8> {
         Some((Some(exit), _)) => match u8::try_from(exit) {
             Ok(exit) if inner.has_spoken() => {
                 outlet::write(std::io::stdout(), &inner.said, patience);
-                return Some(exit);
+                return Err(exit);
             }
             _ => format!("its own process ended with exit code {exit} and without a verdict"),
         },
@@ -171,86 +165,51 @@ fn run(args: &[OsString]) -> Option<u8> {
     refuse(Refusal::HostFailed(why), patience)
 }
 
-/// How the guard hears of signals. One that was ignored when the host started stays ignored.
-struct Watch {
-    /// Is written to at each signal of interest.
-    wake: UnixStream,
-    /// The other ends, until they are handed to the handlers.
-    writers: Vec<(i32, UnixStream)>,
-    /// Which signals came.
-    wishes: Vec<(Signal, Arc<AtomicBool>)>,
+/// What a process is after the fork.
+enum Half {
+    Guard(Watch, Wake, Inner),
+    Inner(Ears),
 }
 
-impl Watch {
-    /// From here on no signal is lost. A fork inherits the handlers, which do no more than note.
-    fn begin() -> std::io::Result<Self> {
-        let (wake, write) = UnixStream::pair()?;
-        wake.set_nonblocking(true)?;
-        // Handled also because every wait would fail where the caller has it ignored.
-        flag::register(SIGCHLD, Arc::default())?;
-        // A stdout that may not grow is a stdout without room, and no reason to die.
-        flag::register(SIGXFSZ, Arc::default())?;
-        let ignored = signals::ignored();
-        let mut watch = Self { wake, writers: Vec::new(), wishes: Vec::new() };
-        for (number, ..) in signals::CANCELLING {
-            let Some(signal) = Signal::from_named_raw(number) else { continue };
-            if !ignored.contains(&number) {
-                let came = Arc::new(AtomicBool::new(false));
-                flag::register(number, Arc::clone(&came))?;
-                watch.writers.push((number, write.try_clone()?));
-                watch.wishes.push((signal, came));
-            }
-        }
-        watch.writers.push((SIGCHLD, write));
-        Ok(watch)
-    }
-
-    /// From here on a signal also ends a wait. Only in the guard, since a fork shares the stream.
-    fn wake_up(&mut self) -> std::io::Result<()> {
-        self.writers
-            .drain(..)
-            .try_for_each(|(number, write)| pipe::register(number, write).map(drop))
-    }
-
-    /// The signals that came since the last call.
-    fn came(&self) -> impl Iterator<Item = Signal> {
-        let came = self.wishes.iter().filter(|(_, came)| came.swap(false, Ordering::SeqCst));
-        came.map(|(signal, _)| *signal)
-    }
-}
-
-/// Starts the inner host; `Ok(None)` in that process. It goes into a session of its own, so that a
-/// signal to the caller's group reaches the guard alone and is handed on once.
-fn start() -> std::io::Result<Option<Inner>> {
+/// Starts the inner host. It goes into a session of its own, so that a signal to the caller's group
+/// reaches the guard alone and is handed on once.
+fn start(watch: Watch) -> std::io::Result<Half> {
     let guard = getpid();
+    let wake = watch.wake()?;
     let null = File::open("/dev/null")?;
     let (read, write) = std::io::pipe()?;
     if let Some(pid) = launch::fork()? {
-        let stdout = Some(read);
-        return Ok(Some(Inner {
+        let inner = Inner {
             pid,
-            stdout,
+            stdout: Some(read),
             said: Vec::new(),
             announced: None,
             pending: Vec::new(),
-        }));
+        };
+        return Ok(Half::Guard(watch, wake, inner));
     }
+    drop(wake);
     rustix::stdio::dup2_stdin(null)?;
     rustix::stdio::dup2_stdout(write)?;
     // Nothing runs yet: a guard that has ended already is followed.
     if !launch::bind_to(guard, Signal::USR2) {
         return Err(std::io::Error::other("the guard has ended"));
     }
-    let _ = signals::GUARD.set(guard);
     // Out of reach of the terminal's signals, which the guard hands on; and where the system
     // shares processors by session, no less a share than an engine's daemons have.
     let _ = setsid();
-    Ok(None)
+    Ears::open(watch, guard).map(Half::Inner)
 }
 
 impl Inner {
     /// Until the inner host has ended and all that it said is read; false if it took too long.
-    fn attend(&mut self, watch: &Watch, mut leash: bool, began: Duration) -> bool {
+    fn attend(
+        &mut self,
+        watch: &Watch,
+        mut wake: &PipeReader,
+        mut leash: bool,
+        began: Duration,
+    ) -> bool {
         let mut noticed = false;
         let (mut overtime, mut turned) = (OVERTIME, began);
         loop {
@@ -281,7 +240,7 @@ impl Inner {
                 _ => {}
             }
             let stdin = std::io::stdin();
-            let mut fds = vec![PollFd::new(&watch.wake, PollFlags::IN)];
+            let mut fds = vec![PollFd::new(wake, PollFlags::IN)];
             let out = self.stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN));
             fds.extend(out);
             if leash {
@@ -294,15 +253,15 @@ impl Inner {
             }
             let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
             if ready[0] {
-                let mut bytes = [0; 64];
-                while (&watch.wake).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
+                // It can be read, so this does not block; what does not fit wakes again.
+                let _ = wake.read(&mut [0; 64]);
             }
             if leash && ready.last() == Some(&true) {
                 // Whatever is written to the leash is of no interest; only its end is.
                 let mut bytes = [0; 4096];
                 if !stdin.lock().read(&mut bytes).is_ok_and(|read| read > 0) {
                     leash = false;
-                    self.pending.push(Signal::USR1);
+                    self.pending.push(signals::LEASH);
                 }
             }
             if self.stdout.is_some() && ready[1] {
@@ -314,7 +273,7 @@ impl Inner {
     /// Hands signals on to the inner host, not before it has said that it can take them.
     fn hand_on(&mut self) {
         if self.announced.is_some() {
-            for signal in self.pending.drain(..) {
+            for signal in self.pending.drain(..).filter_map(Signal::from_named_raw) {
                 let _ = kill_process(self.pid, signal);
             }
         }

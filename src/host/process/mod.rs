@@ -21,12 +21,14 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 #[cfg(windows)]
-pub(super) use windows::{announce, deliver, dispatch, listen, own_executable, shield, spawn};
+pub(super) use windows::{
+    Child, ChildStreams, Ears, announce, deliver, dispatch, own_executable, shield, spawn,
+};
 #[cfg(unix)]
 pub(super) use {
     guard::{announce, deliver, dispatch, own_executable, shield},
-    signals::listen,
-    unix::spawn,
+    signals::Ears,
+    unix::{Child, ChildStreams, spawn},
 };
 
 use std::ffi::OsString;
@@ -44,12 +46,12 @@ pub(super) enum Role {
     /// It has done its part.
     #[cfg_attr(windows, expect(dead_code, reason = "one process is the whole host there"))]
     Done(ExitCode),
-    /// The host itself; `guarded` where a guard prints what it says.
+    /// The host itself.
     Host {
-        /// The command line without the words of the role.
+        /// The command line.
         args: Vec<OsString>,
-        /// Whether a guard reads this process's stdout.
-        guarded: bool,
+        /// Where an exchange is to be run: how it can be cancelled.
+        ears: Option<Ears>,
     },
 }
 

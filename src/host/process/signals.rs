@@ -1,13 +1,20 @@
-//! Unix: signals by name, which of them this process was born ignoring, and what becomes of those
-//! that reach the host.
+//! Unix: signals by name, which of them this process was born ignoring, and how a process of ours
+//! hears of those that reach it.
 
-use std::io::Read;
-use std::sync::atomic::AtomicBool;
+use std::io::{PipeReader, PipeWriter, Read};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::process::{Pid, getppid};
-use tokio::signal::unix::{SignalKind, signal};
+use signal_hook::consts::{SIGCHLD, SIGXFSZ};
+use signal_hook::flag;
+use signal_hook::low_level::pipe;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::host::exchange::Cancellation;
 use crate::host::observation::Cancel;
@@ -20,55 +27,125 @@ pub(super) const CANCELLING: [(i32, u8, &str); 3] = [
 ];
 
 /// What the guard sends the inner host when the leash has ended.
-const LEASH: i32 = signal_hook::consts::SIGUSR1;
+pub(super) const LEASH: i32 = signal_hook::consts::SIGUSR1;
 
 /// What the kernel sends the inner host when the guard has ended.
 const ORPHANED: i32 = signal_hook::consts::SIGUSR2;
 
-/// The process that started the inner host.
-pub(super) static GUARD: OnceLock<Pid> = OnceLock::new();
-
 /// How often the inner host looks for its guard where the kernel does not tell it.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration =
+    if cfg!(target_os = "linux") { Duration::MAX } else { Duration::from_millis(50) };
 
-/// Turns signals into a cancellation. One that was ignored when the host started stays ignored. The
-/// leash is read by the guard, which hands its end on as a signal.
-pub(in crate::host) fn listen(cancel: &Cancellation, guarded: bool, _leash: bool) {
-    let ignored = ignored();
-    let on = |number: i32, by: Cancel, at_once: bool| {
-        let cancel = cancel.clone();
-        let Ok(mut signals) = signal(SignalKind::from_raw(number)) else { return };
-        tokio::spawn(async move {
-            while signals.recv().await.is_some() {
-                cancel.cancel(by.clone());
-                if at_once {
-                    cancel.cancel(by.clone());
-                }
-            }
-        });
-    };
-    for (number, code, name) in CANCELLING {
-        if !ignored.contains(&number) {
-            on(number, Cancel::Signal(code, name), false);
+/// How a process of ours hears of signals: each is noted, and wakes whoever waits. One that was
+/// ignored when the host started stays ignored, but for SIGCHLD.
+pub(super) struct Watch {
+    notes: Vec<(i32, Arc<AtomicBool>)>,
+}
+
+impl Watch {
+    /// From here on the signals that cancel are noted. A fork inherits that, and no more.
+    pub(super) fn begin() -> std::io::Result<Self> {
+        // Handled also because every wait would fail where the caller has it ignored.
+        flag::register(SIGCHLD, Arc::default())?;
+        // A stdout that may not grow is a stdout without room, and no reason to die.
+        flag::register(SIGXFSZ, Arc::default())?;
+        let mut watch = Self { notes: Vec::new() };
+        let heard = CANCELLING.iter().filter(|(number, ..)| !ignored().contains(number));
+        heard.map(|(number, ..)| *number).try_for_each(|number| watch.note(number))?;
+        Ok(watch)
+    }
+
+    fn note(&mut self, number: i32) -> std::io::Result<()> {
+        let came = Arc::new(AtomicBool::new(false));
+        flag::register(number, Arc::clone(&came))?;
+        self.notes.push((number, came));
+        Ok(())
+    }
+
+    /// Everything that [`Wake::arm`] needs of the system.
+    pub(super) fn wake(&self) -> std::io::Result<Wake> {
+        let (stream, write) = std::io::pipe()?;
+        let mut writers = Vec::with_capacity(1 + self.notes.len());
+        for (number, _) in &self.notes {
+            writers.push((*number, write.try_clone()?));
         }
+        writers.push((SIGCHLD, write));
+        Ok(Wake { stream, writers })
     }
-    on(LEASH, Cancel::Leash, false);
-    // Nobody is left to hear the verdict; what counts is that nothing stays.
-    on(ORPHANED, Cancel::Leash, true);
-    // Where the caller has that signal ignored, one that came before this was lost.
-    if GUARD.get().is_some_and(|guard| getppid() != Some(*guard)) {
-        cancel.cancel(Cancel::Leash);
-        cancel.cancel(Cancel::Leash);
+
+    /// The signals that came since the last call.
+    pub(super) fn came(&self) -> impl Iterator<Item = i32> {
+        let came = self.notes.iter().filter(|(_, came)| came.swap(false, Ordering::SeqCst));
+        came.map(|(number, _)| *number)
     }
-    if guarded && !cfg!(target_os = "linux") {
-        let (guard, cancel) = (getppid(), cancel.clone());
+}
+
+/// What wakes a process that waits. Each has its own, since a fork shares the stream.
+pub(super) struct Wake {
+    stream: PipeReader,
+    writers: Vec<(i32, PipeWriter)>,
+}
+
+impl Wake {
+    /// The stream can be read once a signal has been noted, or a child has changed, from now on.
+    pub(super) fn arm(self) -> std::io::Result<PipeReader> {
+        for (number, write) in self.writers {
+            pipe::register(number, write)?;
+        }
+        Ok(self.stream)
+    }
+}
+
+/// Is told whenever a child of this process may have changed.
+pub(super) static CHANGED: Notify = Notify::const_new();
+
+/// The inner host's ears. Nothing that is said once they are open is lost, though it is acted on
+/// only when somebody listens.
+pub(in crate::host) struct Ears {
+    watch: Watch,
+    wake: PipeReader,
+    guard: Pid,
+}
+
+impl Ears {
+    /// The ears of a process that `guard` started and that inherited its `watch`.
+    pub(super) fn open(mut watch: Watch, guard: Pid) -> std::io::Result<Self> {
+        // What came before the fork was noted by both, and the guard hands it on.
+        watch.came().for_each(drop);
+        watch.note(LEASH)?;
+        watch.note(ORPHANED)?;
+        let wake = watch.wake()?.arm()?;
+        Ok(Self { watch, wake, guard })
+    }
+
+    /// Turns what is heard into a cancellation, for as long as the runtime runs. The leash is read
+    /// by the guard, which hands its end on as a signal.
+    ///
+    /// # Errors
+    /// The runtime cannot wait for the stream.
+    pub(in crate::host) fn listen(self, cancel: Cancellation, _leash: bool) -> std::io::Result<()> {
+        let Self { watch, wake, guard } = self;
+        let mut wake = Receiver::from_owned_fd(OwnedFd::from(wake))?;
         tokio::spawn(async move {
-            while getppid() == guard && guard != Some(Pid::INIT) {
-                tokio::time::sleep(LOOK).await;
+            let mut bytes = [0; 64];
+            loop {
+                for number in watch.came() {
+                    match CANCELLING.iter().find(|(cancelling, ..)| *cancelling == number) {
+                        Some((_, code, name)) => cancel.cancel(Cancel::Signal(*code, name)),
+                        None if number == LEASH => cancel.cancel(Cancel::Leash),
+                        None => {}
+                    }
+                }
+                if getppid() != Some(guard) {
+                    // Nobody is left to hear the verdict; what counts is that nothing stays.
+                    cancel.cancel(Cancel::Leash);
+                    cancel.cancel(Cancel::Leash);
+                }
+                CHANGED.notify_waiters();
+                let _ = timeout(LOOK, wake.read(&mut bytes)).await;
             }
-            cancel.cancel(Cancel::Leash);
-            cancel.cancel(Cancel::Leash);
         });
+        Ok(())
     }
 }
 

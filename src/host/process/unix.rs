@@ -13,11 +13,11 @@ use rustix::process::{
     waitid,
 };
 use tokio::io::AsyncReadExt;
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::launch::{self, Becomes, Launch, Stage, Start, c_text};
-use super::{Remains, signals, tree};
+use super::signals::{self, CHANGED};
+use super::{Remains, tree};
 use crate::host::exchange::Streams;
 use crate::host::observation::{Ended, StartFault};
 use crate::host::plan::Plan;
@@ -31,29 +31,23 @@ pub(in crate::host) struct Child {
     reaped: bool,
     destroyed: bool,
     contained: bool,
-    channel: Option<ChildStdout>,
+    channel: Option<Receiver>,
     command: (PathBuf, PathBuf),
 }
 
 /// The streams of a child of this system.
-pub(in crate::host) type ChildStreams = Streams<ChildStdin, ChildStdout, ChildStderr>;
+pub(in crate::host) type ChildStreams = Streams<Sender, Receiver, Receiver>;
 
 /// Starts the plan's command in a process group of its own. It is only known to run once
 /// [`Child::started`] says so.
-pub(in crate::host) fn spawn(
-    plan: &Plan,
-    engine: fn() -> u8,
-) -> Result<(Child, ChildStreams), StartFault> {
+///
+/// What this takes of descriptors and gives back is more than [`Spawned::connect`] and a runtime
+/// need, so that neither fails for want of one with the engine under way.
+pub(in crate::host) fn spawn(plan: &Plan, engine: fn() -> u8) -> Result<Spawned, StartFault> {
     super::tripwire();
     let command = &plan.command;
-    // Installed before the spawn: where the caller has SIGCHLD ignored, every wait would fail.
-    drop(signal(SignalKind::child()));
-    let adopted = tree::adopt().and_then(|()| tree::look());
-    if let Err(why) = &adopted {
-        tracing::warn!(why, "descendants that leave the group are not contained");
-    }
-    let system = |error: std::io::Error| StartFault::System(error.to_string());
-    let start = || -> std::io::Result<(Pid, Started)> {
+    let adopted = tree::adopt();
+    let start = || -> std::io::Result<(Pid, Ends)> {
         let (becomes, heard) = becomes(plan, engine)?;
         let (stdin, mut into) = pipe()?;
         let (out, stdout) = pipe()?;
@@ -72,41 +66,58 @@ pub(in crate::host) fn spawn(
                 drop((into, out, err, heard));
                 launch.run()
             }
-            Some(pid) => Ok((pid, Started { into, out, err, heard })),
+            Some(pid) => Ok((pid, Ends { into, out, err, heard })),
         }
     };
     let (pid, ends) = start().map_err(|error| {
         let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
         fault(&command.cwd, &command.program, None, errno)
     })?;
-    let mut child = Child {
+    let contained = adopted.and_then(|()| tree::look());
+    if let Err(why) = &contained {
+        tracing::warn!(why, "descendants that leave the group are not contained");
+    }
+    let child = Child {
         pid,
         reaped: false,
         destroyed: false,
-        contained: adopted.is_ok(),
+        contained: contained.is_ok(),
         channel: None,
         command: (command.cwd.clone(), command.program.clone()),
     };
-    let connect = || {
-        let Started { into, out, err, heard } = ends;
-        let channel = |heard| ChildStdout::from_std(OwnedFd::from(heard).into());
-        child.channel = heard.map(channel).transpose()?;
-        let stdin = |into| ChildStdin::from_std(OwnedFd::from(into).into());
-        Ok(Streams {
-            stdin: into.map(stdin).transpose()?,
-            stdout: ChildStdout::from_std(OwnedFd::from(out).into())?,
-            stderr: ChildStderr::from_std(OwnedFd::from(err).into())?,
-        })
-    };
-    let streams = connect().map_err(system)?;
-    Ok((child, streams))
+    Ok(Spawned { child, ends })
+}
+
+/// A started engine whose streams the runtime does not know yet.
+pub(in crate::host) struct Spawned {
+    child: Child,
+    ends: Ends,
+}
+
+impl Spawned {
+    /// Hands the streams to the runtime.
+    ///
+    /// # Errors
+    /// It cannot wait for one more; the engine is ended.
+    pub(in crate::host) fn connect(self) -> std::io::Result<(Child, ChildStreams)> {
+        let Self { mut child, ends: Ends { into, out, err, heard } } = self;
+        let receiver = |from| Receiver::from_owned_fd(OwnedFd::from(from));
+        child.channel = heard.map(receiver).transpose()?;
+        let sender = |into| Sender::from_owned_fd(OwnedFd::from(into));
+        let streams = Streams {
+            stdin: into.map(sender).transpose()?,
+            stdout: receiver(out)?,
+            stderr: receiver(err)?,
+        };
+        Ok((child, streams))
+    }
 }
 
 /// The largest request that a new pipe takes without anybody reading it, in bytes: `PIPE_BUF`.
 const AT_ONCE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
 /// The host's ends: stdin, stdout and stderr of the engine, and the start channel.
-struct Started {
+struct Ends {
     into: Option<PipeWriter>,
     out: PipeReader,
     err: PipeReader,
@@ -184,9 +195,13 @@ impl Child {
     /// Until something holds, asked again whenever a child changes. Every descendant is our child
     /// when it ends, if its own parent has ended before.
     async fn await_change(&self, holds: impl Fn(&Self) -> bool) {
-        let Ok(mut changes) = signal(SignalKind::child()) else { return };
-        while !holds(self) {
-            changes.recv().await;
+        loop {
+            // Before the look, so that no change falls between the two.
+            let changed = CHANGED.notified();
+            if holds(self) {
+                return;
+            }
+            changed.await;
             if self.contained && !self.has_exited() {
                 tree::reap_orphans(self.pid);
             }

@@ -44,7 +44,8 @@ const PULSE: Duration = Duration::from_millis(1);
 
 /// There is only one role here.
 pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
-    Role::Host { args, guarded: false }
+    let ears = args.get(1).filter(|arg| *arg == "implement").map(|_| Ears::open());
+    Role::Host { args, ears }
 }
 
 /// The path of this executable: by the system, else as the caller named it.
@@ -53,61 +54,91 @@ pub(in crate::host) fn own_executable(named: Option<&OsString>) -> PathBuf {
         .unwrap_or_else(|_| named.map_or("satyrn-host.exe".into(), PathBuf::from))
 }
 
-/// Takes console events and the end of the leash as cancellations from now on.
-pub(in crate::host) fn listen(cancel: &Cancellation, _guarded: bool, leash: bool) {
-    if let Err(error) = watch_console(cancel.clone()) {
-        tracing::warn!(%error, "console events do not cancel");
+/// The host's ears. No console event that comes once they are open is lost, though it is acted on
+/// only when somebody listens.
+pub(in crate::host) struct Ears(std::io::Result<Events>);
+
+struct Events {
+    c: console::CtrlC,
+    again: console::CtrlBreak,
+    close: console::CtrlClose,
+    logoff: console::CtrlLogoff,
+    shutdown: console::CtrlShutdown,
+}
+
+impl Ears {
+    fn open() -> Self {
+        let events = || {
+            Ok(Events {
+                c: console::ctrl_c()?,
+                again: console::ctrl_break()?,
+                close: console::ctrl_close()?,
+                logoff: console::ctrl_logoff()?,
+                shutdown: console::ctrl_shutdown()?,
+            })
+        };
+        Self(events())
     }
-    if leash {
-        let cancel = cancel.clone();
-        thread::spawn(move || {
-            // Whatever is written to the leash is of no interest; only its end is.
-            let mut bytes = [0; 4096];
-            while std::io::stdin().lock().read(&mut bytes).is_ok_and(|read| read > 0) {}
-            cancel.cancel(Cancel::Leash);
-        });
-    }
-    tokio::spawn(async {
-        tokio::time::sleep(NOTICE).await;
-        if let Ok(Some(deadline)) = ANNOUNCED.lock().map(|told| *told) {
-            notice(&format!("{deadline:?}"));
+
+    /// Takes console events and the end of the leash as cancellations, for as long as the runtime
+    /// runs.
+    ///
+    /// # Errors
+    /// None on this system: without console events the rest still works.
+    #[expect(clippy::unnecessary_wraps, reason = "other systems need room for one more stream")]
+    pub(in crate::host) fn listen(self, cancel: Cancellation, leash: bool) -> std::io::Result<()> {
+        match self.0 {
+            Ok(events) => {
+                tokio::spawn(events.watch(cancel.clone()));
+            }
+            Err(error) => tracing::warn!(%error, "console events do not cancel"),
         }
-    });
+        if leash {
+            thread::spawn(move || {
+                // Whatever is written to the leash is of no interest; only its end is.
+                let mut bytes = [0; 4096];
+                while std::io::stdin().lock().read(&mut bytes).is_ok_and(|read| read > 0) {}
+                cancel.cancel(Cancel::Leash);
+            });
+        }
+        tokio::spawn(async {
+            tokio::time::sleep(NOTICE).await;
+            if let Ok(Some(deadline)) = ANNOUNCED.lock().map(|told| *told) {
+                notice(&format!("{deadline:?}"));
+            }
+        });
+        Ok(())
+    }
+}
+
+impl Events {
+    async fn watch(mut self, cancel: Cancellation) {
+        loop {
+            let (number, name) = tokio::select! {
+                Some(()) = self.c.recv() => (2, "Ctrl-C"),
+                Some(()) = self.again.recv() => (2, "Ctrl-Break"),
+                Some(()) = self.close.recv() => (1, "the closing of the console"),
+                Some(()) = self.logoff.recv() => (15, "the end of the session"),
+                Some(()) = self.shutdown.recv() => (15, "the system's shutdown"),
+                else => return,
+            };
+            cancel.cancel(Cancel::Signal(number, name));
+        }
+    }
 }
 
 /// The deadline, for a person who waits.
 static ANNOUNCED: Mutex<Option<Duration>> = Mutex::new(None);
 
 /// Says when the deadline is, as far as it is known by then.
-pub(in crate::host) fn announce(_guarded: bool, deadline: Duration) {
+pub(in crate::host) fn announce(deadline: Duration) {
     if let Ok(mut told) = ANNOUNCED.lock() {
         *told = Some(deadline);
     }
 }
 
-fn watch_console(cancel: Cancellation) -> std::io::Result<()> {
-    let (mut c, mut again) = (console::ctrl_c()?, console::ctrl_break()?);
-    let (mut close, mut logoff) = (console::ctrl_close()?, console::ctrl_logoff()?);
-    let mut shutdown = console::ctrl_shutdown()?;
-    tokio::spawn(async move {
-        loop {
-            let (number, name) = tokio::select! {
-                Some(()) = c.recv() => (2, "Ctrl-C"),
-                Some(()) = again.recv() => (2, "Ctrl-Break"),
-                Some(()) = close.recv() => (1, "the closing of the console"),
-                Some(()) = logoff.recv() => (15, "the end of the session"),
-                Some(()) = shutdown.recv() => (15, "the system's shutdown"),
-                else => return,
-            };
-            cancel.cancel(Cancel::Signal(number, name));
-        }
-    });
-    Ok(())
-}
-
 /// Runs an exchange, and something in its place if it panics. Its tree is ended by then.
 pub(in crate::host) fn shield(exchange: impl FnOnce() -> u8, panicked: impl FnOnce() -> u8) -> u8 {
-    std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "defect")));
     catch_unwind(AssertUnwindSafe(exchange)).unwrap_or_else(|_| panicked())
 }
 
@@ -151,10 +182,7 @@ pub(in crate::host) struct Child {
 pub(in crate::host) type ChildStreams = Streams<ChildStdin, ChildStdout, ChildStderr>;
 
 /// Starts the plan's command, inside the host's job.
-pub(in crate::host) fn spawn(
-    plan: &Plan,
-    _engine: fn() -> u8,
-) -> Result<(Child, ChildStreams), StartFault> {
+pub(in crate::host) fn spawn(plan: &Plan, _engine: fn() -> u8) -> Result<Spawned, StartFault> {
     super::tripwire();
     let command = &plan.command;
     let adopted = adopt();
@@ -198,7 +226,21 @@ pub(in crate::host) fn spawn(
     });
     let pid = process.id().unwrap_or_default();
     let adopted = adopted.ok();
-    Ok((Child { process: RefCell::new(process), pid, adopted, tree }, streams))
+    Ok(Spawned(Child { process: RefCell::new(process), pid, adopted, tree }, streams))
+}
+
+/// A started engine whose streams the runtime does not know yet.
+pub(in crate::host) struct Spawned(Child, ChildStreams);
+
+impl Spawned {
+    /// Hands the streams to the runtime.
+    ///
+    /// # Errors
+    /// None on this system.
+    #[expect(clippy::unnecessary_wraps, reason = "other systems need room for the streams")]
+    pub(in crate::host) fn connect(self) -> std::io::Result<(Child, ChildStreams)> {
+        Ok((self.0, self.1))
+    }
 }
 
 impl Child {
