@@ -104,6 +104,8 @@ pub(super) struct Scanner<'a> {
     /// Characters before it in its line; a byte order mark takes no column.
     pub(super) column: usize,
     tokens: VecDeque<Token<'a>>,
+    /// Whether nothing can change the front of the queue any more.
+    settled: bool,
     taken: usize,
     keys: VecDeque<SimpleKey>,
     pub(super) key_allowed: bool,
@@ -124,6 +126,7 @@ impl<'a> Scanner<'a> {
             line: 0,
             column: 0,
             tokens: VecDeque::new(),
+            settled: false,
             taken: 0,
             keys: VecDeque::new(),
             key_allowed: true,
@@ -135,14 +138,15 @@ impl<'a> Scanner<'a> {
 
     /// The next token; after `StreamEnd`, `StreamEnd` again.
     pub(super) fn peek(&mut self) -> Result<&Token<'a>, Error> {
-        self.settle()?;
+        if !self.settled {
+            self.settle()?;
+        }
         self.tokens.front().ok_or_else(|| Error::new("no more tokens", self.at))
     }
 
     /// Until the front of the queue is a token that nothing can change any more.
-    #[inline]
     fn settle(&mut self) -> Result<(), Error> {
-        loop {
+        while !self.settled {
             match self.tokens.front().map(|token| &token.kind) {
                 Some(Kind::Nothing) => {
                     self.tokens.pop_front();
@@ -154,20 +158,24 @@ impl<'a> Scanner<'a> {
                         self.fetch()?;
                     }
                 }
-                Some(_) => return Ok(()),
+                Some(_) => self.settled = true,
                 None => self.fetch()?,
             }
         }
+        Ok(())
     }
 
     pub(super) fn take(&mut self) -> Result<Token<'a>, Error> {
-        self.settle()?;
+        if !self.settled {
+            self.settle()?;
+        }
         if let Some(front) = self.tokens.front_mut()
             && matches!(front.kind, Kind::MappingStartAndKey)
         {
             front.kind = Kind::Key;
             return Ok(Token { kind: Kind::BlockMappingStart, start: front.start, end: front.end });
         }
+        self.settled = false;
         let token = self.tokens.pop_front().ok_or_else(|| Error::new("no more tokens", self.at))?;
         // The end of the stream stays: whoever asks again gets it again.
         if matches!(token.kind, Kind::StreamEnd) {
