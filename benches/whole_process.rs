@@ -37,8 +37,8 @@ struct Subject {
     /// Run once only.
     slow: bool,
     times: Vec<Duration>,
-    /// All runs together, in milliseconds, whatever they started included.
-    user: f64,
+    /// User and system time of all runs together, in milliseconds, whatever they started included.
+    cpu: f64,
 }
 
 const BARE: &str = "`satyrn-engine protocol`, bare";
@@ -99,10 +99,10 @@ fn main() {
             if subject.slow && run > 0 {
                 continue;
             }
-            let (began, user) = (Instant::now(), user_time());
+            let (began, cpu) = (Instant::now(), cpu_time());
             let status = subject.command().status().unwrap();
             subject.times.push(began.elapsed());
-            subject.user += user_time() - user;
+            subject.cpu += cpu_time() - cpu;
             assert!(status.success(), "{}: {status}", subject.name);
         }
     }
@@ -115,7 +115,7 @@ fn main() {
     let bare = of(BARE);
     let reading = |large| of(large).median().saturating_sub(bare.median()).as_secs_f64();
     let speed = |large| LARGE_BYTES as f64 / 1e6 / reading(large);
-    let added = |name: &str| of(name).mean_user() - bare.mean_user();
+    let added = |name: &str| of(name).mean_cpu() - bare.mean_cpu();
     let rows: Vec<(String, f64, f64)> = subjects
         .iter()
         .map(|s| {
@@ -124,8 +124,8 @@ fn main() {
         })
         .collect();
     let mut figures = vec![
-        ("user time that the host adds to the engine, embedded, ms", added(EMBEDDED)),
-        ("user time that the host adds to the engine, --engine, ms", added(WITH_ENGINE)),
+        ("CPU time that the host adds to the engine, embedded, ms", added(EMBEDDED)),
+        ("CPU time that the host adds to the engine, --engine, ms", added(WITH_ENGINE)),
         ("contracts of prose, MB a second", speed(PROSE)),
         ("contracts of short scalars, MB a second", speed(DENSE)),
         ("exchanges a second, one at a time", many.0),
@@ -218,7 +218,7 @@ fn subjects(dir: &Path, plain: bool) -> Vec<Subject> {
         path: None,
         slow: false,
         times: Vec::new(),
-        user: 0.0,
+        cpu: 0.0,
     };
     let mut all = vec![
         subject(BARE, words(&[engine, "protocol"]), Some(&request)),
@@ -324,22 +324,23 @@ impl Subject {
     }
 
     /// In milliseconds.
-    fn mean_user(&self) -> f64 {
-        self.user / self.times.len() as f64
+    fn mean_cpu(&self) -> f64 {
+        self.cpu / self.times.len() as f64
     }
 }
 
-/// The user time of all children that were waited for, and of theirs, in milliseconds.
+/// The time of all children that were waited for, and of theirs, in milliseconds. User and system
+/// time together: of a process that ends before the system's first tick, it calls all of it user time.
 #[cfg(unix)]
-fn user_time() -> f64 {
+fn cpu_time() -> f64 {
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::TimeValLike;
-    let time = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().user_time();
-    time.num_microseconds() as f64 / 1e3
+    let used = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+    (used.user_time() + used.system_time()).num_microseconds() as f64 / 1e3
 }
 
 #[cfg(not(unix))]
-fn user_time() -> f64 {
+fn cpu_time() -> f64 {
     0.0
 }
 
@@ -355,26 +356,32 @@ fn host(dir: &Path) -> Command {
     command
 }
 
-/// Exchanges a second, one at a time and 32 at a time.
+/// Exchanges a second, one at a time and 32 at a time, in turn.
 fn throughput(dir: &Path, runs: usize) -> (f64, f64) {
-    let began = Instant::now();
-    for _ in 0..runs {
-        assert!(host(dir).status().unwrap().success());
-    }
-    let alone = runs as f64 / began.elapsed().as_secs_f64();
-    let total = runs.max(64) * 4;
-    let began = Instant::now();
-    let mut flying = std::collections::VecDeque::new();
-    for started in 0..total {
-        flying.push_back(host(dir).spawn().unwrap());
-        if started >= 31 {
-            assert!(flying.pop_front().unwrap().wait().unwrap().success());
+    const TURNS: usize = 8;
+    let (mut alone, mut together) = (Duration::ZERO, Duration::ZERO);
+    let (few, many) = (runs.div_ceil(TURNS), runs.max(64).div_ceil(TURNS) * 4);
+    for _ in 0..TURNS {
+        let began = Instant::now();
+        for _ in 0..few {
+            assert!(host(dir).status().unwrap().success());
         }
+        alone += began.elapsed();
+        let began = Instant::now();
+        let mut flying = std::collections::VecDeque::new();
+        for started in 0..many {
+            flying.push_back(host(dir).spawn().unwrap());
+            if started >= 31 {
+                assert!(flying.pop_front().unwrap().wait().unwrap().success());
+            }
+        }
+        for mut child in flying {
+            assert!(child.wait().unwrap().success());
+        }
+        together += began.elapsed();
     }
-    for mut child in flying {
-        assert!(child.wait().unwrap().success());
-    }
-    (alone, total as f64 / began.elapsed().as_secs_f64())
+    let rate = |each: usize, took: Duration| (TURNS * each) as f64 / took.as_secs_f64();
+    (rate(few, alone), rate(many, together))
 }
 
 /// The high-water marks of guard and inner host while an engine runs, in KiB.

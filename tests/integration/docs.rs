@@ -76,15 +76,26 @@ const NOT_RUN: &[NotRun] = &[
         tried: None,
     },
     NotRun {
+        command: "cargo build --release",
+        why: "a release build takes minutes",
+        tried: Some((".ci/instructions", "cargo build --release --locked")),
+    },
+    NotRun {
         command: "cargo build --release --target x86_64-unknown-linux-musl",
         why: "not every machine has that standard library",
         tried: Some((".github/workflows/release.yml", "target: x86_64-unknown-linux-musl")),
     },
     NotRun {
-        command: "cargo bench --target x86_64-unknown-linux-musl --bench whole_process -- --slow",
+        command: "cargo bench --target x86_64-unknown-linux-musl --bench whole_process -- --slow --plain target/release/satyrn-host",
         why: "a bench measures an idle machine, for minutes",
         tried: None,
     },
+    NotRun {
+        command: "perf record -F 20000 -a -- sh -c 'i=0; while [ $i -lt 1000 ]; do satyrn-host implement contract.yaml; i=$((i+1)); done'",
+        why: "few machines let one sample the whole system",
+        tried: None,
+    },
+    NotRun { command: "perf report --sort comm,dso", why: "there is no recording", tried: None },
     NotRun {
         command: "RUSTFLAGS=\"-C target-feature=+crt-static\" cargo build --release --target x86_64-unknown-linux-gnu",
         why: "a release build takes minutes",
