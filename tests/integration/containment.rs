@@ -424,11 +424,10 @@ fn the_engine_starts_with_clean_signals_and_descriptors() {
     assert!(!tail.lines().any(|line| line == "7"), "{tail}");
 }
 
-#[test]
-fn without_proc_there_is_the_group_alone_and_the_report_says_so() {
-    let stage = Stage::new("ok");
+/// A host that sees no `/proc`; ends with 1 or 32 where no namespace can be had for it.
+fn without_proc(stage: &Stage) -> Command {
     let mut apart = Command::new("unshare");
-    let apart = apart
+    apart
         .args(["--mount", "--map-root-user", "/bin/sh", "-c"])
         .arg("mount -t tmpfs none /proc && exec \"$@\"")
         .arg("sh")
@@ -438,7 +437,12 @@ fn without_proc_there_is_the_group_alone_and_the_report_says_so() {
         .arg(fixtures().join("contracts/good.yaml"))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let (ran, report) = finish(apart.spawn().unwrap());
+    apart
+}
+
+#[test]
+fn without_proc_there_is_the_group_alone_and_the_report_says_so() {
+    let (ran, report) = finish(without_proc(&Stage::new("ok")).spawn().unwrap());
     if ran.exit == Some(1) || ran.exit == Some(32) {
         eprintln!("no mount namespace to be had here: nothing is tested: {}", ran.stderr);
         return;
@@ -446,6 +450,16 @@ fn without_proc_there_is_the_group_alone_and_the_report_says_so() {
     assert_eq!((ran.exit, &report["line"]), (Some(0), &"satyrn-engine: OK".into()), "{ran:?}");
     let process = &report["process"];
     assert_eq!((&process["contained"], &process["survivors"]), (&false.into(), &Value::Null));
+
+    // The guard cannot find the group by itself; the inner host has told it.
+    let stage = Stage::new(r#""$0" stubborn & ready; wait"#);
+    let host = without_proc(&stage).spawn().unwrap();
+    stage.await_ready();
+    kill_process(inner(&host), Signal::KILL).unwrap();
+    let (ran, report) = finish(host);
+    let line = "satyrn-engine: HOST_FAILED: its own process was killed by SIGKILL";
+    assert_eq!((ran.exit, &report["line"]), (Some(1), &line.into()), "{ran:?}");
+    await_until("nothing runs", || stage.running().is_empty());
 }
 
 #[test]

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process, setsid, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process, kill_process_group,
+    setsid, waitid,
 };
 
 use super::outlet::{self, timespec};
@@ -47,8 +48,9 @@ const MAX_SAID: usize = 16 << 20;
 /// How long a full stdout is waited for where the deadline has passed already.
 const LAST_WRITE: Duration = Duration::from_millis(50);
 
-/// The first byte of the inner host's announcement; no line and no report begins with it.
-const ANNOUNCEMENT: u8 = 0x01;
+/// The first bytes of what the inner host announces, one line each; no verdict begins with them.
+const DEADLINE: u8 = 0x01;
+const GROUP: u8 = 0x02;
 
 /// Takes up the role that the command line names. A guard forks, and its inner host goes on from
 /// here.
@@ -74,7 +76,12 @@ fn seclude() {
 /// who waits. Said by the inner host before it starts anything.
 pub(in crate::host) fn announce(deadline: Duration) {
     let at = now() + deadline;
-    deliver(&format!("{}{} {deadline:?}\n", ANNOUNCEMENT as char, at.as_nanos()), deadline);
+    deliver(&format!("{}{} {deadline:?}\n", DEADLINE as char, at.as_nanos()), deadline);
+}
+
+/// Tells the guard the engine's process group. Said where the guard could find it in no other way.
+pub(super) fn announce_group(leader: Pid) {
+    deliver(&format!("{}{}\n", GROUP as char, leader.as_raw_nonzero()), Duration::ZERO);
 }
 
 /// Runs an exchange. A panic ends this process, which its guard reports; nothing stands in for it.
@@ -100,6 +107,8 @@ struct Inner {
     stdout: Option<PipeReader>,
     said: Vec<u8>,
     announced: Option<Announced>,
+    /// The engine's process group, where only the inner host can name it.
+    group: Option<Pid>,
     /// Signals that are not handed on yet.
     pending: Vec<i32>,
 }
@@ -145,6 +154,10 @@ fn run(args: &[OsString]) -> Result<Ears, u8> {
         let _ = kill_process(inner.pid, Signal::KILL);
     }
     let status = inner.reap(SWEEP);
+    // An inner host that has spoken has ended the group itself, and its id may be somebody else's.
+    if let Some(group) = inner.group.filter(|_| !inner.has_spoken()) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
     tree::sweep(SWEEP, &foreign);
     let deadline = inner.announced.as_ref().map_or(Duration::ZERO, |told| told.deadline);
     let patience = deadline.saturating_sub(now()).max(LAST_WRITE);
@@ -184,6 +197,7 @@ fn start(watch: Watch) -> std::io::Result<Half> {
             stdout: Some(read),
             said: Vec::new(),
             announced: None,
+            group: None,
             pending: Vec::new(),
         };
         return Ok(Half::Guard(watch, wake, inner));
@@ -297,11 +311,13 @@ impl Inner {
             Ok(0) | Err(_) => self.stdout = None,
         }
         // Two announcements may come in one read; the last one counts.
-        while self.said.first() == Some(&ANNOUNCEMENT) {
+        while let Some(&kind @ (DEADLINE | GROUP)) = self.said.first() {
             let Some(end) = self.said.iter().position(|byte| *byte == b'\n') else { return true };
             let line: Vec<u8> = self.said.drain(..=end).collect();
             let text = String::from_utf8_lossy(&line[1..]);
-            if let Some((at, shown)) = text.trim_end().split_once(' ') {
+            if kind == GROUP {
+                self.group = text.trim_end().parse().ok().and_then(Pid::from_raw);
+            } else if let Some((at, shown)) = text.trim_end().split_once(' ') {
                 let deadline = Duration::from_nanos(at.parse().unwrap_or(0));
                 self.announced = Some(Announced { deadline, shown: shown.to_owned() });
             }

@@ -3,8 +3,10 @@
 
 use std::io::{PipeReader, PipeWriter, Read};
 use std::os::fd::OwnedFd;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+#[cfg(not(target_os = "linux"))]
 use std::time::Duration;
 
 use rustix::process::{Pid, getppid};
@@ -14,7 +16,6 @@ use signal_hook::low_level::pipe;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Notify;
-use tokio::time::timeout;
 
 use crate::host::exchange::Cancellation;
 use crate::host::observation::Cancel;
@@ -32,9 +33,9 @@ pub(super) const LEASH: i32 = signal_hook::consts::SIGUSR1;
 /// What the kernel sends the inner host when the guard has ended.
 const ORPHANED: i32 = signal_hook::consts::SIGUSR2;
 
-/// How often the inner host looks for its guard where the kernel does not tell it.
-const LOOK: Duration =
-    if cfg!(target_os = "linux") { Duration::MAX } else { Duration::from_millis(50) };
+/// How often the inner host looks for its guard where nothing tells it.
+#[cfg(not(target_os = "linux"))]
+const LOOK: Duration = Duration::from_millis(50);
 
 /// How a process of ours hears of signals: each is noted, and wakes whoever waits. One that was
 /// ignored when the host started stays ignored, but for SIGCHLD.
@@ -128,6 +129,8 @@ impl Ears {
         let mut wake = Receiver::from_owned_fd(OwnedFd::from(wake))?;
         tokio::spawn(async move {
             let mut bytes = [0; 64];
+            let mut gone = pin!(end_of(guard));
+            let mut orphaned = false;
             loop {
                 for number in watch.came() {
                     match CANCELLING.iter().find(|(cancelling, ..)| *cancelling == number) {
@@ -136,16 +139,48 @@ impl Ears {
                         None => {}
                     }
                 }
-                if getppid() != Some(guard) {
+                if orphaned || getppid() != Some(guard) {
                     // Nobody is left to hear the verdict; what counts is that nothing stays.
                     cancel.cancel(Cancel::Leash);
                     cancel.cancel(Cancel::Leash);
                 }
                 CHANGED.notify_waiters();
-                let _ = timeout(LOOK, wake.read(&mut bytes)).await;
+                tokio::select! {
+                    _ = wake.read(&mut bytes) => {}
+                    () = &mut gone, if !orphaned => orphaned = true,
+                }
             }
         });
         Ok(())
+    }
+}
+
+/// Never; the kernel says it with [`ORPHANED`].
+#[cfg(target_os = "linux")]
+async fn end_of(_guard: Pid) {
+    std::future::pending::<()>().await;
+}
+
+/// Until the guard has ended.
+#[cfg(not(target_os = "linux"))]
+async fn end_of(guard: Pid) {
+    use nix::sys::event::{EvFlags, EventFilter, FilterFlag, KEvent, Kqueue};
+    let watch = || -> std::io::Result<Receiver> {
+        let (queue, pid) = (Kqueue::new()?, guard.as_raw_nonzero().get().unsigned_abs() as usize);
+        let (once, exit) = (EvFlags::EV_ADD | EvFlags::EV_ONESHOT, FilterFlag::NOTE_EXIT);
+        let end = KEvent::new(pid, EventFilter::EVFILT_PROC, once, exit, 0, 0);
+        queue.kevent(&[end], &mut [], None)?;
+        // It is no pipe, and is never read: it is only waited for.
+        Receiver::from_owned_fd_unchecked(OwnedFd::from(queue))
+    };
+    if let Ok(queue) = watch()
+        && queue.readable().await.is_ok()
+    {
+        return;
+    }
+    // There is no room for a queue, or the guard had gone before it was asked for.
+    while getppid() == Some(guard) {
+        tokio::time::sleep(LOOK).await;
     }
 }
 

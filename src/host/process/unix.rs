@@ -17,7 +17,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::launch::{self, Becomes, Launch, Stage, Start, c_text};
 use super::signals::{self, CHANGED};
-use super::{Remains, tree};
+use super::{Remains, guard, tree};
 use crate::host::exchange::Streams;
 use crate::host::observation::{Ended, StartFault};
 use crate::host::plan::Plan;
@@ -76,6 +76,7 @@ pub(in crate::host) fn spawn(plan: &Plan, engine: fn() -> u8) -> Result<Spawned,
     let contained = adopted.and_then(|()| tree::look());
     if let Err(why) = &contained {
         tracing::warn!(why, "descendants that leave the group are not contained");
+        guard::announce_group(pid);
     }
     let child = Child {
         pid,
