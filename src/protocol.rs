@@ -611,11 +611,30 @@ mod tests {
             let start: String = text.chars().take(80).collect();
             assert_eq!(Request::parse(text.as_bytes()), Err(problem.to_owned()), "{start}");
         }
+        // At the bound it is still read.
+        let padded = |length: usize| GOOD.to_owned() + &" ".repeat(length - GOOD.len());
+        assert!(Request::parse(padded(MAX_BYTES).as_bytes()).is_ok());
+        assert!(Request::parse(padded(MAX_BYTES + 1).as_bytes()).is_err());
         let long = GOOD.replace("check", &"x".repeat(100_000));
         assert!(Request::parse(long.as_bytes()).is_err_and(|problem| problem.len() < 200));
         let invalid = b"{\"version\":1,\"repo\":\"\xff\"}";
         let problem = "request is not valid JSON: invalid UTF-8 at byte 21";
         assert_eq!(Request::parse(invalid), Err(problem.to_owned()));
+    }
+
+    #[test]
+    fn the_depth_is_that_of_the_brackets_outside_strings() {
+        for (text, expected) in [
+            ("0", 0),
+            ("[[]]", 2),
+            ("[[],[],{}]", 2),
+            (r#"["[[[[",{"]":"}}"},[]]"#, 2),
+            (r#"["\\",[[]]]"#, 3),
+            (r#"["\"[[",[]]"#, 2),
+            (r#"["]]",[["}"]]]"#, 3),
+        ] {
+            assert_eq!(depth(text), expected, "{text}");
+        }
     }
 
     #[test]

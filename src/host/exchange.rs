@@ -52,31 +52,34 @@ impl Cancellation {
 /// deadline plus [`Limits::terminate`], [`Limits::sweep`] and a few milliseconds, whatever the
 /// engine does. `listen` is called within the runtime, and hands the cancellation to whoever may ask
 /// for the end; what was asked for before is not lost on its way there.
+///
+/// # Errors
+/// The system has no room for the host's own runtime. The engine may have begun, and is ended.
 pub fn exchange(
     plan: &Plan,
     engine: fn() -> u8,
     listen: impl FnOnce(Cancellation) -> std::io::Result<()>,
-) -> Observation {
+) -> std::io::Result<Observation> {
     let began = Instant::now();
-    let run = || {
-        let spawned = process::spawn(plan, engine)?;
-        // The engine is at work while this is set up.
-        let no_runtime = |error: std::io::Error| StartFault::Runtime(error.to_string());
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(no_runtime)?;
-        let seen = runtime.block_on(async {
-            let cancel = Cancellation::default();
-            listen(cancel.clone()).map_err(no_runtime)?;
-            let (child, streams) = spawned.connect().map_err(no_runtime)?;
-            converse(plan, child, streams, began, &cancel).await
-        });
-        // The process ends next. A stream that something outside the tree still holds is not waited
-        // for, and to take the runtime down would only cost time.
-        std::mem::forget(runtime);
-        seen
+    let faulty = |fault| Observation { start_fault: Some(fault), ..Observation::default() };
+    let seen = match process::spawn(plan, engine) {
+        Err(fault) => faulty(fault),
+        Ok(spawned) => {
+            // The engine is at work while this is set up.
+            let runtime = Builder::new_current_thread().enable_all().build()?;
+            let seen = runtime.block_on(async {
+                let cancel = Cancellation::default();
+                listen(cancel.clone())?;
+                let (child, streams) = spawned.connect()?;
+                std::io::Result::Ok(converse(plan, child, streams, began, &cancel).await)
+            });
+            // The process ends next. A stream that something outside the tree still holds is not
+            // waited for, and to take the runtime down would only cost time.
+            std::mem::forget(runtime);
+            seen?.unwrap_or_else(faulty)
+        }
     };
-    let seen = run()
-        .unwrap_or_else(|fault| Observation { start_fault: Some(fault), ..Observation::default() });
-    Observation { elapsed: began.elapsed(), ..seen }
+    Ok(Observation { elapsed: began.elapsed(), ..seen })
 }
 
 /// From the start to the last kill.

@@ -228,5 +228,5 @@ fn this_tier_cannot_start_a_process() {
         request: Vec::new(),
         limits: Limits::default(),
     };
-    exchange(&plan, || 0, |_| Ok(()));
+    let _ = exchange(&plan, || 0, |_| Ok(()));
 }

@@ -122,9 +122,19 @@ fn implement(
     if plan.limits.deadline != promised {
         process::announce(plan.limits.deadline);
     }
+    if let Some(ears) = &ears {
+        ears.stay();
+    }
     let seen = exchange(&plan, engine, |cancel| {
         ears.map_or(Ok(()), |ears| ears.listen(cancel, options.leash))
     });
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(error) => {
+            let why = format!("no room for its own runtime, the engine was ended: {error}");
+            return refuse(&Refusal::HostFailed(why));
+        }
+    };
     let terms = Terms {
         deadline: plan.limits.deadline,
         stdout: plan.limits.stdout,

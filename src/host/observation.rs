@@ -101,9 +101,6 @@ pub enum StartFault {
     /// The system had no room for another process, or for its pipes.
     #[error("cannot start a process: {0}")]
     System(String),
-    /// The same for the host's own runtime.
-    #[error("cannot start the host's own runtime: {0}")]
-    Runtime(String),
 }
 
 impl StartFault {
@@ -116,7 +113,6 @@ impl StartFault {
             Self::NoInterpreter(..) => "no-interpreter",
             Self::NotRunnable(..) => "not-runnable",
             Self::System(_) => "no-process",
-            Self::Runtime(_) => "no-runtime",
         }
     }
 }

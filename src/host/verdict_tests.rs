@@ -244,8 +244,10 @@ fn the_table() {
     }
     let outcome = refused(&Refusal::Usage("what".into())); // row 1
     assert_eq!((outcome.line(), outcome.exit), ("satyrn-engine: USAGE: what".into(), 2));
+    assert_eq!(outcome.launch, Launch::LaunchFailed);
     let outcome = refused(&Refusal::HostFailed("what".into()));
     assert_eq!((outcome.line(), outcome.exit), ("satyrn-engine: HOST_FAILED: what".into(), 1));
+    assert_eq!(outcome.launch, Launch::Incomplete, "an engine may have run");
 }
 
 #[test]

@@ -282,6 +282,34 @@ fn killing_the_guard_leaves_nothing_and_says_nothing() {
 }
 
 #[test]
+fn killing_the_guard_ends_a_host_that_waits_for_a_disk() {
+    // With all signals ignored too, since the kernel tells it by one.
+    for before in ["", "trap '' USR1 USR2; "] {
+        let stage = Stage::new("ok");
+        let mut shell = Command::new("/bin/sh");
+        let mut host = shell
+            .args(["-c", &format!("{before}exec \"$@\""), "sh", env!("CARGO_BIN_EXE_satyrn-host")])
+            .args(["implement", "--engine"])
+            .arg(&stage.engine)
+            // Nobody writes to it: to open it takes for ever.
+            .arg("--request")
+            .arg(stage.dir.path().join("hold"))
+            .arg(fixtures().join("contracts/good.yaml"))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let inner = inner(&host);
+        await_until("it waits", || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", inner.as_raw_nonzero()));
+            stat.is_ok_and(|stat| stat.contains(") S "))
+        });
+        host.kill().unwrap();
+        host.wait().unwrap();
+        await_until("nothing runs", || stage.running().is_empty());
+    }
+}
+
+#[test]
 fn killing_the_inner_host_leaves_nothing_and_is_named() {
     let stage = Stage::new(r#"trap '' TERM; "$0" deep 4 & "$0" daemon; "$0" stubborn & wait"#);
     let host = stage.host(&[]).spawn().unwrap();

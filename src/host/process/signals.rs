@@ -106,6 +106,8 @@ pub(in crate::host) struct Ears {
     watch: Watch,
     wake: PipeReader,
     guard: Pid,
+    /// Whether there is nothing yet that this process must end before itself.
+    alone: Arc<AtomicBool>,
 }
 
 impl Ears {
@@ -116,7 +118,15 @@ impl Ears {
         watch.note(LEASH)?;
         watch.note(ORPHANED)?;
         let wake = watch.wake()?.arm()?;
-        Ok(Self { watch, wake, guard })
+        let alone = Arc::new(AtomicBool::new(true));
+        flag::register_conditional_default(ORPHANED, Arc::clone(&alone))?;
+        Ok(Self { watch, wake, guard, alone })
+    }
+
+    /// From here on the end of the guard is no longer the end of this process at once, which may be
+    /// about to start something. Until then it may wait for a disk, and nobody would end it.
+    pub(in crate::host) fn stay(&self) {
+        self.alone.store(false, Ordering::SeqCst);
     }
 
     /// Turns what is heard into a cancellation, for as long as the runtime runs. The leash is read
@@ -125,7 +135,7 @@ impl Ears {
     /// # Errors
     /// The runtime cannot wait for the stream.
     pub(in crate::host) fn listen(self, cancel: Cancellation, _leash: bool) -> std::io::Result<()> {
-        let Self { watch, wake, guard } = self;
+        let Self { watch, wake, guard, .. } = self;
         let mut wake = Receiver::from_owned_fd(OwnedFd::from(wake))?;
         tokio::spawn(async move {
             let mut bytes = [0; 64];

@@ -80,6 +80,10 @@ impl Ears {
         Self(events())
     }
 
+    /// There is nobody here whose end would be the end of this process.
+    #[expect(clippy::unused_self, reason = "other systems have a guard")]
+    pub(in crate::host) fn stay(&self) {}
+
     /// Takes console events and the end of the leash as cancellations, for as long as the runtime
     /// runs.
     ///
