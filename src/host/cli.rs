@@ -25,7 +25,7 @@ Examples:
 const TABLES: &str = "\
 Exit codes (of implement):
      0  OK                         the contract is accepted
-     1  HOST_FAILED                a defect of the host
+     1  HOST_FAILED                a process of the host was killed, had a defect or no room
      2  USAGE                      the command line was not understood
      3  CONTRACT_UNREADABLE        the contract file cannot be read, or is not UTF-8
      4  CONTRACT_INVALID_YAML      the contract is not one YAML document
@@ -56,7 +56,9 @@ Examples:
   satyrn-host doctor --format json >report.json
 
 It starts one process, the engine, as `implement` would. Of the environment it shows the names of
-what an engine would be given, the values of the variables below, and no other value.";
+what an engine would be given and the values of the variables below. It shows the last line of what
+the engine says, with the values of all other variables replaced by their names; look at it before
+you send it.";
 
 const DOCTOR_TABLES: &str = "\
 Exit codes:
@@ -70,7 +72,7 @@ Environment (a flag beats it):
   SATYRN_ENGINE_REPO  as --engine-repo
   SATYRN_DRILL        as --drill
   SATYRN_DEADLINE     as --deadline of implement
-  SATYRN_LOG          as for implement; what it asks for is not shown
+  SATYRN_LOG          as for implement; the log of the exchange is not shown
   PATH                where uv and pi are looked for; empty and relative entries are skipped";
 
 const SCHEMA_EXAMPLES: &str = "\

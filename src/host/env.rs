@@ -254,6 +254,18 @@ mod tests {
     }
 
     #[test]
+    fn the_page_for_engine_authors_lists_them_all() {
+        let page = include_str!("../../docs/protocol.md");
+        let lists = [ALLOWED, ALLOWED_WINDOWS, ALLOWED_UV, DANGEROUS, NEVER];
+        for name in lists.into_iter().flatten() {
+            assert!(page.contains(&format!("`{name}`")), "{name}");
+        }
+        for (name, value) in SET {
+            assert!(page.contains(&format!("`{name}={value}`")), "{name}");
+        }
+    }
+
+    #[test]
     fn wishes_and_their_warnings() {
         let policy = wishes(&["EDITOR", "MISSING", "FORCE_COLOR"]);
         let vars = [("EDITOR".into(), "vi".into()), ("FORCE_COLOR".into(), "1".into())];

@@ -242,6 +242,8 @@ fn the_table() {
         assert_eq!((outcome.exit, outcome.reason), (exit, reason), "{line}");
         assert_eq!(outcome.ok(), exit == 0, "{line}");
     }
+    let shown = [(0xffff, "65535"), (0x1_0000, "0x00010000"), (0xC000_0005, "0xC0000005")];
+    assert_eq!(shown.map(|(exit, _)| exit_shown(exit)), shown.map(|(_, text)| text));
     let outcome = refused(&Refusal::Usage("what".into())); // row 1
     assert_eq!((outcome.line(), outcome.exit), ("satyrn-engine: USAGE: what".into(), 2));
     assert_eq!(outcome.launch, Launch::LaunchFailed);

@@ -36,6 +36,13 @@ fn breaches(name: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
+fn every_package_has_the_crates_version() {
+    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/packages/engine/package.json");
+    assert!(std::fs::read_to_string(manifest).unwrap().contains(&version), "{version}");
+}
+
+#[test]
 fn every_source_keeps_to_its_room() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();

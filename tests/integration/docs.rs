@@ -101,6 +101,7 @@ const NOT_RUN: &[NotRun] = &[
         why: "a release build takes minutes",
         tried: Some((".ci/tarball", "-C target-feature=+crt-static")),
     },
+    NotRun { command: ".ci/soak 20000", why: "it takes a quarter of an hour", tried: None },
     NotRun { command: ".ci/stress 20", why: "it runs this, for a quarter of an hour", tried: None },
     NotRun {
         command: ".ci/instructions",

@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
+const LICENSES = ["LICENSE-APACHE", "LICENSE-MIT"];
 const [out, option] = process.argv.slice(2);
 if (out === undefined || (option !== undefined && option !== "--local")) {
 	console.error("usage: node scripts/main-package.mjs OUT [--local]");
@@ -30,6 +31,8 @@ manifest.optionalDependencies = Object.fromEntries(
 const folder = mkdtempSync(join(tmpdir(), "satyrn-main-"));
 try {
 	for (const name of manifest.files) copyFileSync(join(home, name), join(folder, name));
+	for (const name of LICENSES) copyFileSync(join(home, "../..", name), join(folder, name));
+	manifest.files = [...manifest.files, ...LICENSES];
 	writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 	execFileSync("npm", ["pack", "--silent", "--pack-destination", resolve(out)], {
 		cwd: folder,

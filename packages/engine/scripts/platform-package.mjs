@@ -8,6 +8,7 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
+const LICENSES = ["LICENSE-APACHE", "LICENSE-MIT"];
 const [binary, out] = process.argv.slice(2);
 if (binary === undefined || out === undefined) {
 	console.error("usage: node scripts/platform-package.mjs BINARY OUT");
@@ -25,6 +26,7 @@ try {
 	mkdirSync(join(folder, "bin"));
 	copyFileSync(binary, program);
 	chmodSync(program, 0o755);
+	for (const name of LICENSES) copyFileSync(new URL(`../../../${name}`, import.meta.url), join(folder, name));
 	const manifest = {
 		name: `@satyrn/host-${target}`,
 		version,
@@ -33,7 +35,7 @@ try {
 		os: [platform],
 		cpu: [arch],
 		...(libc && { libc: [libc] }),
-		files: ["bin/"],
+		files: ["bin/", ...LICENSES],
 	};
 	writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 	mkdirSync(out, { recursive: true });

@@ -55,8 +55,11 @@ fn examine(options: &Doctor, around: &Surroundings, stop: &Stop) -> Facts {
         Err(why) => (refusing(&Refusal::Usage(why)), None, Limits::default().deadline),
     };
     let check = match &stage {
-        Ok(_) => check(&words, bound, stop),
-        Err(error) => Check::impossible(format!("cannot set the stage: {error}")),
+        Ok(_) => check(&words, bound, stop, &around.vars),
+        Err(error) => Check::impossible(format!(
+            "no directory for its contract can be made in {} (TMPDIR): {error}",
+            std::env::temp_dir().display()
+        )),
     };
     Facts {
         version: env!("CARGO_PKG_VERSION"),
@@ -146,7 +149,7 @@ fn refusing(refusal: &Refusal) -> Engine {
 }
 
 /// One exchange, by a host process of its own, which inherits everything as any other would.
-fn check(words: &[OsString], bound: Duration, stop: &Stop) -> Check {
+fn check(words: &[OsString], bound: Duration, stop: &Stop, vars: &[(OsString, OsString)]) -> Check {
     let mut host = own();
     host.arg("implement").args(words);
     let (report, elapsed) = match reported(&mut host, bound, stop) {
@@ -155,12 +158,30 @@ fn check(words: &[OsString], bound: Duration, stop: &Stop) -> Check {
     };
     let report: Value = serde_json::from_str(report.get()).unwrap_or_default();
     Check {
-        line: report["line"].as_str().map(str::to_owned),
+        line: report["line"].as_str().map(|line| without_values(line, vars)),
         ok: report["ok"] == true,
         elapsed_ms: Some(millis(elapsed)),
         contained: report["process"]["contained"].as_bool(),
         trouble: None,
     }
+}
+
+/// The line ends with what the engine itself said last, which may be the value of a variable that it
+/// was given: each value, and what stands before the `@` of an address, becomes the variable's name.
+fn without_values(line: &str, vars: &[(OsString, OsString)]) -> String {
+    let known =
+        |name: &OsString| same(name, "PATH") || env::HOST.iter().any(|ours| same(name, ours));
+    let mut hidden: Vec<(String, String)> = Vec::new();
+    for (name, value) in vars.iter().filter(|(name, _)| !known(name)) {
+        let (name, value) = (format!("${}", name.to_string_lossy()), value.to_string_lossy());
+        let credentials = value.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
+        hidden.extend(credentials.map(|(user, _)| (user.to_owned(), name.clone())));
+        hidden.push((value.into_owned(), name));
+    }
+    // A short value is part of too many words; a long one may hold a shorter one.
+    hidden.retain(|(value, _)| value.len() >= 6);
+    hidden.sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
+    hidden.iter().fold(line.to_owned(), |line, (value, name)| line.replace(value, name))
 }
 
 /// The variables of ours that are set. Of those that mean nothing to the host, the name alone.
@@ -222,6 +243,25 @@ mod tests {
         };
         let words = options.words("/r".as_ref(), "/r/contract.yaml".as_ref());
         super::chosen(&implement(&words).unwrap(), &around(vars))
+    }
+
+    #[test]
+    fn what_an_engine_says_shows_no_value() {
+        let vars = [
+            ("HTTPS_PROXY", "http://u:S3CRET@p:1"),
+            ("TZ", "S3CRET-ZONE"),
+            ("SHORT", "no"),
+            ("PATH", "/usr/bin"),
+            ("SATYRN_ENGINE", "./engine"),
+        ];
+        for (line, expected) in [
+            ("uv: failed via http://u:S3CRET@p:1", "uv: failed via $HTTPS_PROXY"),
+            ("uv: user u:S3CRET refused", "uv: user $HTTPS_PROXY refused"),
+            ("S3CRET-ZONE S3CRET-ZONE", "$TZ $TZ"),
+            ("no /usr/bin ./engine", "no /usr/bin ./engine"),
+        ] {
+            assert_eq!(without_values(line, &around(&vars).vars), expected);
+        }
     }
 
     #[test]
