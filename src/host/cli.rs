@@ -73,7 +73,9 @@ Environment (a flag beats it):
   SATYRN_DRILL        as --drill
   SATYRN_DEADLINE     as --deadline of implement
   SATYRN_LOG          as for implement; the log of the exchange is not shown
-  PATH                where uv and pi are looked for; empty and relative entries are skipped";
+  SATYRN_HOST         the host that the Pi extension runs; shown, not used
+  PATH                where uv and pi are looked for; empty and relative entries are skipped
+  TMPDIR              where the contract for its exchange is put (TEMP on Windows)";
 
 const SCHEMA_EXAMPLES: &str = "\
 Examples:

@@ -49,6 +49,8 @@ pub struct System {
     pub os: &'static str,
     /// The processor that the host was built for.
     pub arch: &'static str,
+    /// The C library that the host was built for, where that is a choice: `gnu`, `musl`, `msvc`.
+    pub abi: Option<&'static str>,
     /// The release of the kernel, where a file tells it.
     pub kernel: Option<String>,
     /// Whether `/proc` tells the children of a process.
@@ -183,12 +185,13 @@ impl Facts {
     }
 
     fn surroundings(&self) -> Vec<(&'static str, String)> {
-        let System { os, arch, kernel, .. } = &self.system;
+        let System { os, arch, abi, kernel, .. } = &self.system;
+        let abi = abi.map_or(String::new(), |abi| format!(" {abi}"));
         let kernel = kernel.as_ref().map_or(String::new(), |kernel| format!(", kernel {kernel}"));
         let unknown = |path: &Option<String>| path.clone().unwrap_or_else(|| "unknown".to_owned());
         vec![
             ("version", format!("satyrn-host {} (protocol {})", self.version, self.protocol)),
-            ("system", format!("{os} {arch}{kernel}")),
+            ("system", format!("{os} {arch}{abi}{kernel}")),
             ("executable", unknown(&self.executable)),
             ("directory", unknown(&self.directory)),
         ]
@@ -277,6 +280,7 @@ mod tests {
             system: System {
                 os: "linux",
                 arch: "x86_64",
+                abi: Some("musl"),
                 kernel: Some("6.1".to_owned()),
                 tells_children: true,
             },
@@ -317,7 +321,7 @@ mod tests {
     fn one_aligned_fact_a_line() {
         let expected = "\
 version     satyrn-host 1.2.3 (protocol 1)
-system      linux x86_64, kernel 6.1
+system      linux x86_64 musl, kernel 6.1
 executable  /bin/satyrn-host
 directory   /here
 engine      checkout

@@ -25,6 +25,20 @@ use super::refusal::Refusal;
 use super::verdict::refused;
 use crate::protocol::VERSION;
 
+/// The C library of this build.
+const ABI: Option<&str> = if cfg!(target_env = "gnu") {
+    Some("gnu")
+} else if cfg!(target_env = "musl") {
+    Some("musl")
+} else if cfg!(target_env = "msvc") {
+    Some("msvc")
+} else {
+    None
+};
+
+/// Which host the Pi extension runs. Not read by this one, but what many reports are about.
+const FOR_PI: &str = "SATYRN_HOST";
+
 /// What every engine accepts that does not add rules of its own.
 const CONTRACT: &str = include_str!("../../../fixtures/contracts/good.yaml");
 
@@ -67,6 +81,7 @@ fn examine(options: &Doctor, around: &Surroundings, stop: &Stop) -> Facts {
         system: System {
             os: std::env::consts::OS,
             arch: std::env::consts::ARCH,
+            abi: ABI,
             kernel: kernel(),
             tells_children: hosts::has_proc(),
         },
@@ -186,8 +201,8 @@ fn without_values(line: &str, vars: &[(OsString, OsString)]) -> String {
 
 /// The variables of ours that are set. Of those that mean nothing to the host, the name alone.
 fn variables(around: &Surroundings) -> Vec<Variable> {
-    let mut found: Vec<_> = env::HOST
-        .iter()
+    let shown = || env::HOST.iter().chain([&FOR_PI]);
+    let mut found: Vec<_> = shown()
         .filter_map(|name| {
             let value = around.var(name)?.to_string_lossy().into_owned();
             Some(Variable { name: (*name).to_owned(), value: Some(value) })
@@ -195,7 +210,7 @@ fn variables(around: &Surroundings) -> Vec<Variable> {
         .collect();
     let others = around.vars.iter().filter(|(name, _)| {
         let ours = name.to_string_lossy().to_ascii_uppercase().starts_with("SATYRN_");
-        ours && !env::HOST.iter().any(|known| same(name, known))
+        ours && !shown().any(|known| same(name, known))
     });
     found.extend(
         others.map(|(name, _)| Variable { name: name.to_string_lossy().into_owned(), value: None }),

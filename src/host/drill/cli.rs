@@ -25,8 +25,9 @@ Exit codes:
   128 + N  stopped by signal N; nothing is judged
 
 Environment (what SATYRN_* choose for implement is not looked at):
-  PATH  where uv is looked for; empty and relative entries are skipped
-  TERM  dumb, or not set: no progress bar";
+  PATH    where uv is looked for; empty and relative entries are skipped
+  TERM    dumb, or not set: no progress bar
+  TMPDIR  where each drill gets its directory (TEMP on Windows)";
 
 /// Examples of `satyrn-host conform`.
 pub const CONFORM_EXAMPLES: &str = "\
