@@ -125,6 +125,7 @@ pub(crate) fn base64(text: &str) -> Vec<u8> {
 }
 
 /// Whether a missing program fails its test. A variable that is set but empty is not set.
+#[cfg(unix)]
 pub fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|set| !set.is_empty())
 }

@@ -101,6 +101,43 @@ const NOT_RUN: &[NotRun] = &[
         why: "a release build takes minutes",
         tried: Some((".ci/tarball", "-C target-feature=+crt-static")),
     },
+    NotRun {
+        command: ".ci/tarball x86_64-unknown-linux-musl out",
+        why: "a release build takes minutes",
+        tried: Some((".github/workflows/release.yml", ".ci/tarball \"$TARGET\" files")),
+    },
+    NotRun {
+        command: ".ci/install tarball",
+        why: "it builds releases",
+        tried: Some((".ci/run", ".ci/install")),
+    },
+    NotRun {
+        command: ".ci/install wheel",
+        why: "it builds releases",
+        tried: Some((".ci/run", ".ci/install")),
+    },
+    NotRun {
+        command: ".ci/install npm",
+        why: "it builds releases",
+        tried: Some((".ci/run", ".ci/install")),
+    },
+    NotRun {
+        command: "sha256sum --check SHA256SUMS",
+        why: "there is no release",
+        tried: Some((".ci/install", "sha256sum --check")),
+    },
+    NotRun {
+        command: "SATYRN_UPDATE_PAGES=1 cargo test --test integration pages::what",
+        why: "it writes into the checkout",
+        tried: Some(("tests/integration/pages.rs", "SATYRN_UPDATE_PAGES")),
+    },
+    NotRun { command: "touch src/host/drill/set.rs", why: "it changes the checkout", tried: None },
+    NotRun {
+        command: "rustup target add x86_64-unknown-linux-musl",
+        why: "not every machine has rustup",
+        tried: Some((".github/workflows/ci.yml", "targets: x86_64-unknown-linux-musl")),
+    },
+    NotRun { command: "perf stat -e page-faults", why: "few machines have it", tried: None },
     NotRun { command: ".ci/soak 20000", why: "it takes a quarter of an hour", tried: None },
     NotRun { command: ".ci/stress 20", why: "it runs this, for a quarter of an hour", tried: None },
     NotRun {
@@ -269,8 +306,9 @@ fn commands<'a>(block: &Block<'a>) -> Vec<(&'a str, Vec<&'a str>)> {
 
 /// The commands that stand in a sentence.
 fn inline(prose: &str) -> Vec<String> {
-    let programs = "satyrn-host|satyrn-engine|cargo|npm|node|pi";
-    let command = Regex::new(&format!(r"`((?:{programs}) [^`]+|\.ci/[a-z]+)`")).unwrap();
+    let programs = "satyrn-host|satyrn-engine|cargo|npm|node|pi|rustup|sha256sum|perf|touch";
+    let command = format!(r"`((?:[A-Z_]+=\S+ )?(?:{programs}) [^`]+|\.ci/[a-z]+[^`]*)`");
+    let command = Regex::new(&command).unwrap();
     let prose = prose.replace('\n', " ");
     command.captures_iter(&prose).map(|found| found[1].to_owned()).collect()
 }
@@ -282,7 +320,8 @@ fn is_listed(command: &str) -> bool {
 /// Whether a command builds, installs or asks a network: it is listed, or it is a mistake.
 fn has_to_be_listed(command: &str) -> bool {
     let program = command.split(' ').find(|word| !word.contains('=')).unwrap_or_default();
-    ["cargo", "npm", "node", "pi"].contains(&program) || program.starts_with(".ci/")
+    let others = ["cargo", "npm", "node", "pi", "rustup", "sha256sum", "perf", "touch"];
+    others.contains(&program) || program.starts_with(".ci/")
 }
 
 /// What the pages speak of, so that their commands can be run as they stand.
