@@ -141,6 +141,16 @@ const NOT_RUN: &[NotRun] = &[
     NotRun { command: ".ci/soak 20000", why: "it takes a quarter of an hour", tried: None },
     NotRun { command: ".ci/stress 20", why: "it runs this, for a quarter of an hour", tried: None },
     NotRun {
+        command: ".ci/notices",
+        why: "it asks cargo, and the lock file may have been changed on purpose",
+        tried: Some((".ci/run", ".ci/notices")),
+    },
+    NotRun {
+        command: "cargo about generate --locked --fail about.hbs -o THIRD-PARTY-LICENSES.md",
+        why: "not every machine has cargo-about",
+        tried: None,
+    },
+    NotRun {
         command: ".ci/instructions",
         why: "a release build takes minutes",
         tried: Some((".ci/run", ".ci/instructions")),

@@ -8,7 +8,7 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
-const LICENSES = ["LICENSE-APACHE", "LICENSE-MIT"];
+const LICENSES = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-LICENSES.md"];
 const [binary, out] = process.argv.slice(2);
 if (binary === undefined || out === undefined) {
 	console.error("usage: node scripts/platform-package.mjs BINARY OUT");
