@@ -1,6 +1,5 @@
 // Completion of the argument of /implement: the contract files below the working directory.
-import { statSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseContract } from "./line.ts";
 
@@ -13,13 +12,18 @@ const SKIPPED = new Set(["node_modules", ".git"]);
 export async function completeContract(typed: string, cwd: string): Promise<{ value: string; label: string }[] | null> {
 	// With the menu open the Enter key would choose an item, perhaps another file, so a complete path must close it.
 	const named = parseContract(typed);
-	if (named !== "" && statSync(resolve(cwd, named), { throwIfNoEntry: false })?.isFile()) return null;
+	if (named !== "" && (await isFile(resolve(cwd, named)))) return null;
 	const wanted = typed.replace(/^"/, "").replace(/^\.\//, "").toLowerCase();
 	const starts = (path: string) => path.toLowerCase().startsWith(wanted);
 	const found = (await contractsBelow(cwd)).filter((path) => path.toLowerCase().includes(wanted));
 	found.sort((a, b) => Number(starts(b)) - Number(starts(a)));
 	const items = found.slice(0, MAX_ITEMS).map((path) => ({ value: quoteIfNeeded(path), label: path }));
 	return items.length === 0 ? null : items;
+}
+
+/** What cannot be looked at is none: a name that is too long, a circle of links, a folder of somebody else. */
+function isFile(path: string): Promise<boolean> {
+	return stat(path).then((found) => found.isFile(), () => false);
 }
 
 /** Nearest first, `/` between the parts. Linked folders are not entered, so the walk cannot go in a circle. */

@@ -16,6 +16,9 @@ export interface HostEnd {
 	problem?: string;
 }
 
+/** How much of a host's stdout is kept, in UTF-16 units: the longest line has 4,096 characters. What is longer is no line. */
+export const MAX_STDOUT = 16_384;
+
 /** Pi's Tab completion types `@path`, `"path with blanks"` and `@"path with blanks"`: one `@` and one pair go. */
 export function parseContract(args: string): string {
 	const path = args.trim().replace(/^@/, "");
@@ -27,7 +30,7 @@ export function judge({ code, signal, stdout, stderr, problem }: HostEnd): Verdi
 	if (problem !== undefined) return refusal("ENGINE_START_FAILED", problem, 69);
 	const line = /^(satyrn-engine: (?:OK|(?!OK:)[A-Z][A-Z0-9_]*: [^\p{Cc}\p{Zl}\p{Zp}]{0,4096}))(?:\r?\n)?$/u.exec(stdout)?.[1];
 	const exit = code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
-	if (line !== undefined && (line === "satyrn-engine: OK") === (exit === 0)) return { line, exit };
+	if (line !== undefined && stdout.length < MAX_STDOUT && (line === "satyrn-engine: OK") === (exit === 0)) return { line, exit };
 	const said = stdout === "" ? "nothing on stdout" : `${JSON.stringify(stdout.slice(0, 200))} on stdout`;
 	const tail = stderr.trim() === "" ? "" : `; stderr: ${stderr.trim().slice(-1_000)}`;
 	return refusal("ENGINE_CRASHED", `satyrn-host ended with ${signal ?? `exit ${code}`} and ${said}${tail}`, 70);
@@ -35,7 +38,12 @@ export function judge({ code, signal, stdout, stderr, problem }: HostEnd): Verdi
 
 /** A line of this extension's own. What it quotes cannot break the line or move the cursor. */
 export function refusal(code: string, detail: string, exit: number): Verdict {
-	return { line: `satyrn-engine: ${code}: ${visible(detail).slice(0, 4_000)}`, exit };
+	return { line: `satyrn-engine: ${code}: ${whole(visible(detail).slice(0, 4_000))}`, exit };
+}
+
+/** A cut may leave half of a surrogate pair, which no strict reader of JSON takes. */
+function whole(text: string): string {
+	return text.replace(/\p{Cs}/gu, "\ufffd");
 }
 
 export function visible(text: string): string {

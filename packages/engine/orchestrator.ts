@@ -4,10 +4,10 @@ import { spawn as nodeSpawn } from "node:child_process";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { completeContract } from "./complete.ts";
 import { findHost, ownPlaces, startProblem } from "./host.ts";
-import { type HostEnd, judge, parseContract, refusal, type Verdict, watchdogMsFor } from "./line.ts";
+import { type HostEnd, judge, MAX_STDOUT, parseContract, refusal, type Verdict, watchdogMsFor } from "./line.ts";
 import { type Context, showLoader } from "./loader.ts";
 
-/** What a test replaces. The watchdog stops a host that outlives its own deadline; killMs is from SIGTERM to SIGKILL. */
+/** What a test replaces. The watchdog stops a host that outlives its own deadline; killMs is from the end of the leash to SIGKILL. */
 export interface Seams {
 	spawn?: typeof nodeSpawn;
 	watchdogMs?: number;
@@ -34,7 +34,7 @@ export function createOrchestrator(seams: Seams = {}) {
 		});
 		pi.registerCommand("implement", {
 			description: "Check a contract: /implement CONTRACT",
-			getArgumentCompletions: (typed) => completeContract(typed, cwd),
+			getArgumentCompletions: (typed) => completeContract(typed, cwd).catch(() => null),
 			handler: async (args, ctx: Context) => {
 				const verdict = implement(args, ctx, running, seams);
 				print(ctx, await verdict.catch((error: unknown) => refusal("ENGINE_START_FAILED", String(error), 69)));
@@ -83,7 +83,7 @@ function startHost(path: string, contract: string, cwd: string, seams: Seams): H
 	});
 	for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe?.on("error", () => {});
 	child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-		if (seen.stdout.length < 16_384) seen.stdout += text;
+		if (seen.stdout.length < MAX_STDOUT) seen.stdout += text;
 	});
 	child.stderr?.setEncoding("utf8").on("data", (text: string) => {
 		seen.stderr = (seen.stderr + text).slice(-4_096);
@@ -95,9 +95,9 @@ function startHost(path: string, contract: string, cwd: string, seams: Seams): H
 	const stop = () => {
 		if (stopping) return;
 		stopping = true;
-		// stdin is the leash: its end alone stops the host. On Windows SIGTERM would kill it before it has cleaned up.
+		// The end of the leash stops the host. SIGTERM is for one that does not read it; a new one dies of it without a word.
 		child.stdin?.destroy();
-		if (process.platform !== "win32") child.kill("SIGTERM");
+		if (process.platform !== "win32") after(250, () => child.kill("SIGTERM"));
 		after(killMs, () => {
 			child.kill("SIGKILL");
 			after(1_000, () => settle({ code: null, signal: "SIGKILL" }));

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { contractsBelow } from "../complete.ts";
+import { completeContract, contractsBelow } from "../complete.ts";
 import { findHost, ownPlaces, type Places } from "../host.ts";
 import { judge, parseContract, refusal, watchdogMsFor } from "../line.ts";
 
@@ -30,6 +30,13 @@ test("the argument loses blanks, one @ and one pair of quotes, and nothing else"
 		assert.equal(parseContract(typed), contract, typed);
 });
 
+test("a quoted tail is whole text even where it is cut inside a character", () => {
+	const stderr = `${"😀".repeat(3_000)}a`;
+	const { line } = judge({ code: 9, signal: null, stdout: "", stderr });
+	assert.match(line, /; stderr: \ufffd(😀)+a$/u);
+	assert.doesNotMatch(line, /\p{Cs}/u);
+});
+
 test("a line of this extension's own is one line of plain text", () => {
 	const { line } = refusal("USAGE", "a\nb\r\x1b[2J\u2028\u202e\u0085c", 2);
 	assert.equal(line, "satyrn-engine: USAGE: a\\nb\\u{d}\\u{1b}[2J\\u{2028}\\u{202e}\\u{85}c");
@@ -45,6 +52,10 @@ test("the longest line of a host is accepted, a longer one is not", () => {
 	const stdout = `satyrn-engine: X: ${"😀".repeat(4_096)}`;
 	assert.equal(judge({ code: 3, signal: null, stdout, stderr: "" }).exit, 3);
 	assert.equal(judge({ code: 3, signal: null, stdout: `${stdout}x`, stderr: "" }).exit, 70);
+	// Of more than this the rest was not kept: another line may have followed.
+	const code = "A".repeat(16_383 - "satyrn-engine: : x".length);
+	assert.equal(judge({ code: 3, signal: null, stdout: `satyrn-engine: ${code}: x`, stderr: "" }).exit, 3);
+	assert.equal(judge({ code: 3, signal: null, stdout: `satyrn-engine: ${code}A: x`, stderr: "" }).exit, 70);
 });
 
 test("the watchdog is a minute longer than the host's deadline", () => {
@@ -155,4 +166,16 @@ test("the walk for contracts is bounded, nearest first, and does not follow link
 	assert.deepEqual(await contractsBelow(folder, 4), ["1.yaml", "link.yaml"]);
 	assert.deepEqual(await contractsBelow(folder, 1), []);
 	assert.deepEqual(await contractsBelow(join(folder, "gone")), []);
+});
+
+test("completion takes whatever is typed", async (t) => {
+	const folder = mkdtempSync(join(tmpdir(), "satyrn-"));
+	t.after(() => rmSync(folder, { recursive: true }));
+	writeFileSync(join(folder, "c.yaml"), "");
+	writeFileSync(join(folder, "file"), "");
+	symlinkSync("loop.yaml", join(folder, "loop.yaml"));
+	for (const typed of ["x".repeat(5_000), "a\0b", "file/below", "none", "@", "'"]) assert.equal(await completeContract(typed, folder), null, typed);
+	assert.deepEqual((await completeContract("loop.yaml", folder))?.map((item) => item.value), ["loop.yaml"]);
+	assert.equal(await completeContract("c.yaml", folder), null);
+	assert.deepEqual((await completeContract("c.y", folder))?.map((item) => item.value), ["c.yaml"]);
 });
