@@ -61,7 +61,8 @@ pub(super) fn is_uri(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-;/?:@&=+$,_.!~*'()[]%".contains(c)
 }
 
-/// What Python's `str.strip()` and `int()` take for white space: Unicode white space and U+001C to U+001F.
+/// What Python's `str.strip()` takes for white space: Unicode white space and U+001C to U+001F. Its
+/// `int()` and `float()` take the former alone.
 pub(in crate::engine) fn is_python_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }

@@ -2,16 +2,12 @@
 //!
 //! Nodes are visited in the reference's order, collections after their parents, each node once.
 
-use super::chars::is_python_space;
 use super::tree::{Document, NodeId, Shape};
-use super::{Error, QUOTE, Tag, resolve, short, word};
+use super::{Error, MAX_DIGITS, QUOTE, Tag, resolve, short, word};
 use std::collections::{HashSet, VecDeque};
 
 /// A chain of merges may be this long; there the reference's stack ends (observed).
 const MAX_MERGES: usize = 988;
-
-/// The reference converts no more decimal digits than this.
-const MAX_DIGITS: usize = 4300;
 
 /// Checks all nodes from the root on, and turns value keys (`=`) into strings as merging does.
 pub(super) fn check(document: &mut Document<'_>) -> Result<(), Error> {
@@ -67,6 +63,11 @@ impl Checker<'_, '_> {
                     ));
                 }
                 let (scalar, value) = self.document.scalar(id)?;
+                // The reference dies: it takes the time from the node, not from its value.
+                if scalar != id && tag == Tag::Timestamp {
+                    let what = "a tag that does not fit its value";
+                    return Err(Error::new(what, self.document.span(id).start));
+                }
                 if scalar != id && !self.seen.insert((scalar, tag as u8)) {
                     return Ok(());
                 }
@@ -226,7 +227,7 @@ fn is_int(value: &str) -> bool {
 
 /// Does Python's `int(text, base)` accept this? White space around, a sign, the base's prefix.
 fn is_python_int(text: &str, base: u32, prefix: &[char]) -> bool {
-    let text = text.trim_matches(is_python_space);
+    let text = text.trim();
     let text = text.strip_prefix(['-', '+']).unwrap_or(text);
     let prefixed = text.strip_prefix('0').and_then(|text| text.strip_prefix(prefix));
     let digits = prefixed.unwrap_or(text);
@@ -250,7 +251,7 @@ fn is_python_float(text: &str) -> bool {
         "[-+]?[.][0-9]+(e[-+]?[0-9]+)?",
         "[-+]?(infinity|inf|nan)",
     ];
-    let text = text.trim_matches(is_python_space);
+    let text = text.trim();
     FORMS.iter().any(|form| resolve::matches(form, text))
 }
 
@@ -335,6 +336,9 @@ mod tests {
         ("!!binary aG==aG", "!!binary é"),
         ("!!null x", "!!null [x]"),
         ("!!str {=: x}", "!!str {x: =}"),
+        ("!!bool {=: yes}", "!!timestamp {=: 2001-01-01}"),
+        ("!!int \"\\x0b6\\u3000\"", "!!int \"\\x1c6\""),
+        ("!!float \"\\x851.5\"", "!!float \"1.5\\x1f\""),
         ("!!seq [a]", "!!seq {a: b}"),
         ("!!map {a: b}", "!!map [a]"),
         ("!!set {a, b}", "!!set [a, b]"),
@@ -367,5 +371,8 @@ mod tests {
         assert!(read(&format!("0x{}", "7".repeat(9000))).is_ok());
         assert!(read(&format!("1{}.5", ":1".repeat(173))).is_ok());
         assert!(read(&format!("1{}.5", ":1".repeat(174))).is_err());
+        let directive = |zeros: usize| format!("%YAML {}1.1\n---\na", "0".repeat(zeros));
+        assert!(read(&directive(4299)).is_ok());
+        assert!(read(&directive(4300)).is_err());
     }
 }

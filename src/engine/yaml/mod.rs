@@ -19,6 +19,9 @@ pub(super) use tree::{Document, NodeId, Shape};
 /// Collections may nest this deep inside the root.
 pub const MAX_DEPTH: usize = 250;
 
+/// The reference converts no more decimal digits than this.
+const MAX_DIGITS: usize = 4300;
+
 /// A tag, resolved. YAML 1.1 section 3.2.1.2 and the tag repository at yaml.org/type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {

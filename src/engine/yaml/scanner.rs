@@ -7,7 +7,7 @@
 use super::chars::{
     BOM, END, char_at, is_break, is_break_or_end, is_uri, is_white, is_word, normal_break,
 };
-use super::{Error, QUOTE};
+use super::{Error, MAX_DIGITS, QUOTE};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
@@ -479,7 +479,8 @@ impl<'a> Scanner<'a> {
                 let major = self.take_while(|c| c.is_ascii_digit());
                 let dot = self.take_while(|c| c == '.');
                 let minor = self.take_while(|c| c.is_ascii_digit());
-                if major.is_empty() || dot != "." || minor.is_empty() {
+                let is_number = |digits: &str| (1..=MAX_DIGITS).contains(&digits.len());
+                if !is_number(major) || dot != "." || !is_number(minor) {
                     return Err(bad(self.at));
                 }
                 Kind::YamlDirective { major }
