@@ -1,5 +1,6 @@
 //! What every integration test needs: the binaries, the fixtures, and one way to run a program.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 #[cfg(any(target_os = "linux", windows))]
@@ -70,15 +71,27 @@ pub(crate) fn await_until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// Whether a process has the directory, named without links, as its working directory.
+/// Whether a process runs in a directory, named without links, or below it.
 #[cfg(target_os = "linux")]
 pub(crate) fn runs_in(dir: &Path) -> bool {
-    std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
+    running_in(dir) > 0
+}
+
+/// How many processes do. The working directory of a host is hidden from everybody but root, so
+/// one whose command line names the directory counts as well.
+#[cfg(target_os = "linux")]
+pub(crate) fn running_in(dir: &Path) -> usize {
+    let is_there = |process: &std::fs::DirEntry| {
         let process = process.path();
         let stat = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
         let dead = stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']));
-        !dead && std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == dir)
-    })
+        let line = std::fs::read(process.join("cmdline")).unwrap_or_default();
+        let named = String::from_utf8_lossy(&line).contains(dir.to_str().unwrap());
+        !dead
+            && (named
+                || std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(dir)))
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter(is_there).count()
 }
 
 /// As long as it is one, it cannot be renamed.
@@ -106,22 +119,9 @@ pub(crate) fn script(dir: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Base64 with padding, as the fixtures have it.
+/// What the fixtures hold as base64.
 pub(crate) fn base64(text: &str) -> Vec<u8> {
-    let value = |c: u8| match c {
-        b'A'..=b'Z' => c - b'A',
-        b'a'..=b'z' => c - b'a' + 26,
-        b'0'..=b'9' => c - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let mut bytes = Vec::new();
-    for chunk in text.trim_end_matches('=').as_bytes().chunks(4) {
-        let bits = chunk.iter().fold(0_u32, |bits, c| bits << 6 | u32::from(value(*c)));
-        let bits = bits << (6 * (4 - chunk.len()));
-        bytes.extend_from_slice(&bits.to_be_bytes()[1..chunk.len()]);
-    }
-    bytes
+    BASE64_STANDARD.decode(text).unwrap()
 }
 
 /// Whether a missing program fails its test. A variable that is set but empty is not set.

@@ -1,6 +1,8 @@
 //! `satyrn-host drill`, and drills in the place of an engine.
 
 use crate::common::{Ran, fixtures, host, run};
+#[cfg(target_os = "linux")]
+use crate::common::{await_until, running_in, runs_in};
 use serde_json::Value;
 use std::path::{MAIN_SEPARATOR, Path};
 use std::time::{Duration, Instant};
@@ -365,7 +367,7 @@ struct Long {
 impl Long {
     /// When guard, inner host, engine and daemon run.
     fn start(dir: &Path, words: &[&str]) -> Self {
-        let tmp = dir.join("tmp");
+        let tmp = dir.canonicalize().unwrap().join("tmp");
         std::fs::create_dir(&tmp).unwrap();
         let mut command = host();
         command.args(words).current_dir(&tmp).env("TMPDIR", &tmp);
@@ -373,23 +375,8 @@ impl Long {
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         let long = Self { runner: command.spawn().unwrap(), tmp };
         // The runner itself is there as well.
-        long.await_until("the tree stands", &|| long.running() >= 5);
+        await_until("the tree stands", || running_in(&long.tmp) >= 5);
         long
-    }
-
-    fn running(&self) -> usize {
-        let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        let here = |cwd: std::path::PathBuf| cwd.starts_with(&self.tmp);
-        processes.filter(|p| std::fs::read_link(p.path().join("cwd")).is_ok_and(here)).count()
-    }
-
-    #[expect(clippy::unused_self, reason = "reads better where it is called")]
-    fn await_until(&self, what: &str, holds: &dyn Fn() -> bool) {
-        let until = Instant::now() + Duration::from_secs(10);
-        while !holds() {
-            assert!(Instant::now() < until, "never happened: {what}");
-            std::thread::yield_now();
-        }
     }
 }
 
@@ -406,7 +393,7 @@ fn a_runner_that_is_killed_leaves_nothing() {
     let mut long = Long::start(dir.path(), &["drill", "../long.yaml"]);
     long.runner.kill().unwrap();
     long.runner.wait().unwrap();
-    long.await_until("nothing runs", &|| long.running() == 0);
+    await_until("nothing runs", || !runs_in(&long.tmp));
 }
 
 #[cfg(target_os = "linux")]

@@ -40,7 +40,7 @@ impl Stage {
             .current_dir(self.dir.path())
             .args(["implement", "--drill", "./hanging.yaml"])
             .args(options)
-            .arg("c.yaml")
+            .arg(self.path().join("c.yaml"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use super::cli;
 use super::report::{Mismatch, Results, Row, State, millis};
-use super::run::{DEADLINE, Reported, command_line, differs, many, reported, shown};
+use super::run::{Reported, command_line, differs, many, reported, shown};
 use crate::host::engines::absolute;
 use crate::host::env;
-use crate::host::plan::Surroundings;
+use crate::host::plan::{Limits, Surroundings};
 use crate::host::process::hosts::{self, Stop};
 use crate::host::process::own;
 use crate::line::escape;
@@ -200,7 +200,7 @@ fn exchange(
     for name in env::HOST {
         command.env_remove(name);
     }
-    reported(&mut command, options.deadline.unwrap_or(DEADLINE), stop)
+    reported(&mut command, options.deadline.unwrap_or(Limits::default().deadline), stop)
 }
 
 fn row(case: &Case, place: &Place, ran: Reported, engine: &[OsString]) -> Row {

@@ -10,12 +10,9 @@ use std::io::{PipeReader, Read, Write as _};
 use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
-use super::script::{Descendant, Output, ROLE, Step, Stream, Write};
+use super::script::{Descendant, Output, READY, ROLE, Step, Stream, Write};
 use super::set::load;
 use crate::host::process::{own, scripted};
-
-/// The file to which the engine writes when it is ready, where the runner has made it.
-pub(super) const READY: &str = ".satyrn-drill-ready";
 
 /// How many bytes go into one write where nothing else is said and there is more than this.
 const WRITE: usize = 1 << 20;

@@ -10,7 +10,7 @@ use serde::de::{
     value::MapAccessDeserializer,
 };
 
-use super::script::{Length, Text};
+use super::script::{Length, Signal, Text};
 
 /// Reads a scalar by a function. Its mistakes are raised while the scalar is being read, which is
 /// how they get its place and its field's name.
@@ -63,6 +63,33 @@ pub(super) fn request_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D
         _ => Err(format!("{text} is not a number of bytes up to 120000")),
     };
     parsed("a number of bytes", parse, from)
+}
+
+pub(super) fn exit_code<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
+    let parse = |text: &str| text.parse().map_err(|_| format!("{text} is not 0 to 255"));
+    parsed("an exit code", parse, from)
+}
+
+/// Signals that a handler can be set for.
+pub(super) fn ignorable<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Signal>, D::Error> {
+    struct Ignorable(Signal);
+    impl<'de> Deserialize<'de> for Ignorable {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            let parse = |text: &str| {
+                let signal = Signal::try_from(text.to_owned())?;
+                match signal.0.as_str() {
+                    // By no process, and by no handler of ours, after which a fault would recur.
+                    "SIGKILL" | "SIGSTOP" | "SIGFPE" | "SIGILL" | "SIGSEGV" => {
+                        Err(format!("{} cannot be ignored", signal.0))
+                    }
+                    _ => Ok(Self(signal)),
+                }
+            };
+            parsed("the name of a signal", parse, from)
+        }
+    }
+    let signals = Vec::<Ignorable>::deserialize(from)?;
+    Ok(signals.into_iter().map(|signal| signal.0).collect())
 }
 
 /// Words for a command line, which hold no NUL.

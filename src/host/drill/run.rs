@@ -19,19 +19,15 @@ use serde_json::value::RawValue;
 use tempfile::TempDir;
 
 use super::cli;
-use super::engine::READY;
 use super::report::{Mismatch, Results, Row, State, millis};
-use super::script::{Action, ChosenBy, Need, Part, Reader, Script, Text};
+use super::script::{Action, ChosenBy, Need, Part, READY, Reader, Script, Text};
 use super::set::{Fault, is_path, load, name, names};
 use crate::host::engines::{absolute, find};
 use crate::host::env;
-use crate::host::plan::Surroundings;
+use crate::host::plan::{Limits, Surroundings};
 use crate::host::process::hosts::{self, Stop};
 use crate::host::process::own;
 use crate::line::escape;
-
-/// The deadline of a host that is told none.
-pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// How long after its deadline a host has to have ended.
 const OVERTIME: Duration = Duration::from_secs(1);
@@ -290,7 +286,8 @@ struct Seen {
     trouble: Option<String>,
 }
 
-/// Runs one host in a directory of its own, which also marks every process that comes of it.
+/// Runs one host in a directory of its own, which also marks every process that comes of it: as its
+/// working directory, and in the command line of each process of the host.
 fn attempt(drill: &Drill, stop: &Stop) -> Result<Seen, String> {
     let script = &drill.script;
     let (dir, place) = stage(script).map_err(|error| format!("cannot set the stage: {error}"))?;
@@ -306,7 +303,7 @@ fn attempt(drill: &Drill, stop: &Stop) -> Result<Seen, String> {
     // Whatever ends this runner ends the host too.
     command.arg("--leash");
     let dir_in = |text: &String| text.replace("{dir}", &place.to_string_lossy());
-    command.args(script.host.options.iter().map(dir_in)).arg("--").arg(contract);
+    command.args(script.host.options.iter().map(dir_in)).arg("--").arg(place.join(contract));
     for name in env::HOST {
         command.env_remove(name);
     }
@@ -465,7 +462,7 @@ fn act(action: &Action, host: &mut Child, leash: &mut Option<ChildStdin>) -> Res
 
 /// How long the host may take.
 fn bound(script: &Script) -> Duration {
-    let deadline = script.limits.deadline.map_or(DEADLINE, |length| length.0);
+    let deadline = script.limits.deadline.map_or(Limits::default().deadline, |length| length.0);
     let frozen = script.when_ready.iter().map(|action| match action {
         Action::Freeze(length) => length.0,
         _ => Duration::ZERO,

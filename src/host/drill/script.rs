@@ -15,16 +15,18 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::Value;
 
-use super::engine::READY;
 use super::read::{
-    all_or_number, checked, environment, forever_or_length, forever_or_number, key, options,
-    parsed, request_bytes, said,
+    all_or_number, checked, environment, exit_code, forever_or_length, forever_or_number,
+    ignorable, key, options, parsed, request_bytes, said,
 };
 use crate::host::cli::parse_deadline;
 use crate::protocol::{Code, Response};
 
 /// The first argument of an executable that plays the engine of a drill.
 pub const ROLE: &str = "__drill";
+
+/// The file to which the engine writes when it is ready, where the runner has made it.
+pub(super) const READY: &str = ".satyrn-drill-ready";
 
 /// What fits into a command line on Windows, whose bound is 32,767 characters.
 const WINDOWS_LINE: u32 = 30_000;
@@ -324,6 +326,7 @@ pub enum Step {
     /// Starts a process below this one and goes on when it is up.
     Start(Descendant),
     /// From now on these signals do not end it.
+    #[serde(deserialize_with = "ignorable")]
     Ignore(Vec<Signal>),
     /// Tells the runner that the engine is where the drill wants it.
     Ready,
@@ -332,6 +335,7 @@ pub enum Step {
     /// Stops itself, as by SIGSTOP.
     Stop,
     /// Exits with this code.
+    #[serde(deserialize_with = "exit_code")]
     Exit(u8),
     /// Ends itself by a signal; no core is dumped.
     Die(Signal),
@@ -504,10 +508,10 @@ struct DescendantFields {
     session: bool,
     #[serde(default)]
     orphan: bool,
-    deep: Option<u8>,
+    deep: Option<i64>,
     #[serde(default)]
     refork: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "ignorable")]
     ignore: Vec<Signal>,
     steps: Option<Vec<Step>>,
 }
@@ -522,10 +526,9 @@ impl TryFrom<DescendantFields> for Descendant {
     type Error = String;
 
     fn try_from(fields: DescendantFields) -> Result<Self, Self::Error> {
-        let deep = fields.deep.unwrap_or(1);
-        if !(1..=32).contains(&deep) {
-            return Err("field `deep` must be 1 to 32".to_owned());
-        }
+        let deep =
+            u8::try_from(fields.deep.unwrap_or(1)).ok().filter(|deep| (1..=32).contains(deep));
+        let deep = deep.ok_or("field `deep` must be 1 to 32")?;
         if fields.refork && (fields.steps.is_some() || fields.orphan || deep > 1) {
             let why = "field `refork` goes with none of `steps`, `orphan` and `deep`";
             return Err(why.to_owned());

@@ -1,5 +1,6 @@
 //! What the runner of drills does to the hosts that it starts, and how it looks for what they left.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -60,12 +61,18 @@ pub(in crate::host) fn inner(guard: u32) -> Option<u32> {
 }
 
 /// The command lines of all processes that run in a directory; `None` where the system does not
-/// tell. One that has ended and waits to be reaped does not run.
+/// tell. One that has ended and waits to be reaped does not run. The working directory of a host,
+/// which is not dumpable, is hidden from everybody but root; its command line names the directory.
 pub(in crate::host) fn running_in(dir: &Path) -> Option<Vec<String>> {
+    let name = dir.as_os_str().as_bytes();
     let mut found = Vec::new();
     for process in std::fs::read_dir("/proc").ok()?.flatten() {
         let path = process.path();
-        let here = std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd == dir);
+        let here = match std::fs::read_link(path.join("cwd")) {
+            Ok(cwd) => cwd == dir,
+            Err(_) => std::fs::read(path.join("cmdline"))
+                .is_ok_and(|line| line.windows(name.len()).any(|part| part == name)),
+        };
         let pid = process.file_name().to_str().and_then(|name| name.parse().ok());
         let Some(pid) = pid.and_then(Pid::from_raw).filter(|pid| here && tree::is_running(*pid))
         else {
