@@ -8,6 +8,7 @@ use super::cli::{Implement, parse_deadline, utf8};
 use super::engines::{Command, Engine, absolute, choose, drilled, resolve};
 use super::env::{Environment, Policy, Wish, same, select};
 use super::refusal::{Refusal, start_failed};
+use crate::line::escape;
 use crate::protocol::{MAX_BYTES, Request};
 
 /// What the process was born into, read once.
@@ -142,7 +143,7 @@ pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal>
         tracing::info!(name, reason, "variable asked for");
     }
     for warning in &environment.warnings {
-        tracing::warn!("{warning}");
+        tracing::warn!("{}", escape(warning));
     }
     Ok(Plan {
         engine,

@@ -107,7 +107,9 @@ pub fn judge(terms: Terms, seen: &Observation) -> Outcome {
         return refused(&start_fault(fault)); // row 2
     }
     let read = protocol::json(&seen.stdout.bytes).map(Response::parse);
-    let (present, valid) = (read.is_ok(), matches!(read, Ok(Ok(_))));
+    // What is cut at the bound is not the whole of what was written.
+    let whole = !matches!(seen.stop, Some(Stop::OutputLimit));
+    let (present, valid) = (whole && read.is_ok(), whole && matches!(read, Ok(Ok(_))));
     let outcome = match (&seen.stop, read) {
         (Some(Stop::Cancelled(by)), _) => refused(&cancelled(by)), // row 3
         (Some(Stop::Deadline), _) => refused(&timeout(terms, seen)), // row 4

@@ -336,6 +336,25 @@ fn an_engine_that_stops_or_kills_the_host_gets_no_ok() {
 }
 
 #[test]
+fn a_signal_that_is_the_hosts_own_is_no_leash() {
+    let stage = Stage::new("kill -USR1 $PPID; ok");
+    let (ran, report) = stage.run(&[]);
+    assert_eq!((ran.exit, &report["line"]), (Some(0), &"satyrn-engine: OK".into()), "{ran:?}");
+}
+
+/// A name is cut at 15 bytes, wherever a character ends.
+#[test]
+fn a_descendant_with_any_name_is_seen() {
+    let stage = Stage::new(
+        "\"$(dirname \"$0\")\"/abcdefghijklmn\u{f6}p wait </dev/null >/dev/null 2>&1 & ok",
+    );
+    script(stage.dir.path(), "abcdefghijklmn\u{f6}p", &ENGINE.replace("PROTOCOL", ":"));
+    let (ran, report) = stage.run(&[]);
+    assert_eq!((ran.exit, &report["process"]["orphaned"]), (Some(0), &true.into()), "{ran:?}");
+    assert_eq!(stage.running(), Vec::<String>::new());
+}
+
+#[test]
 fn killed_at_any_moment_nothing_is_left_and_nothing_reads_as_ok() {
     for step in 0..80 {
         let stage = Stage::new(r#""$0" deep 4"#);
@@ -457,7 +476,7 @@ fn without_proc(stage: &Stage) -> Command {
     let mut apart = Command::new("unshare");
     apart
         .args(["--mount", "--map-root-user", "/bin/sh", "-c"])
-        .arg("mount -t tmpfs none /proc && exec \"$@\"")
+        .arg("mount -t tmpfs none /proc && exec \"$@\" 7>/dev/null")
         .arg("sh")
         .arg(env!("CARGO_BIN_EXE_satyrn-host"))
         .args(["implement", "--format", "json", "--engine"])
@@ -470,7 +489,8 @@ fn without_proc(stage: &Stage) -> Command {
 
 #[test]
 fn without_proc_there_is_the_group_alone_and_the_report_says_so() {
-    let (ran, report) = finish(without_proc(&Stage::new("ok")).spawn().unwrap());
+    let stage = Stage::new("(: >&7) 2>/dev/null && echo seven is open >&2; ok");
+    let (ran, report) = finish(without_proc(&stage).spawn().unwrap());
     if ran.exit == Some(1) || ran.exit == Some(32) {
         eprintln!("no mount namespace to be had here: nothing is tested: {}", ran.stderr);
         return;
@@ -478,6 +498,7 @@ fn without_proc_there_is_the_group_alone_and_the_report_says_so() {
     assert_eq!((ran.exit, &report["line"]), (Some(0), &"satyrn-engine: OK".into()), "{ran:?}");
     let process = &report["process"];
     assert_eq!((&process["contained"], &process["survivors"]), (&false.into(), &Value::Null));
+    assert_eq!(process["stderr_tail"], "");
 
     // The guard cannot find the group by itself; the inner host has told it.
     let stage = Stage::new(r#""$0" stubborn & ready; wait"#);

@@ -1,7 +1,8 @@
 //! Whatever the caller left behind and whatever runs short: a named line, and nothing left over.
 
-use crate::common::{Ran, fixtures, host, run, script};
+use crate::common::{Ran, await_until, fixtures, host, run, script};
 use rustix::fs::OFlags;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -108,6 +109,54 @@ fn a_full_stdout_is_waited_for_within_the_deadline() {
     drop(read);
     let status = host().arg("implement").arg(good()).stdout(write).status().unwrap();
     assert_eq!(status.code(), Some(0), "a reader that has gone");
+}
+
+/// What the guard waits for then is room, no longer its own process.
+#[test]
+fn who_cancels_while_stdout_is_full_is_heard() {
+    let waits = |host: &std::process::Child| {
+        let children = format!("/proc/{0}/task/{0}/children", host.id());
+        let none = || std::fs::read_to_string(&children).unwrap().is_empty();
+        await_until("the exchange runs", || !none());
+        await_until("the exchange is over", none);
+    };
+    for (signal, exit) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let (_read, write) = full_pipe(true);
+        let child = host().arg("implement").arg(good()).stdout(write).spawn();
+        let mut child = child.unwrap();
+        waits(&child);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(exit));
+    }
+    let (_read, write) = full_pipe(true);
+    let mut leashed = host();
+    leashed.args(["implement", "--leash"]).arg(good()).stdin(Stdio::piped()).stdout(write);
+    let mut child = leashed.spawn().unwrap();
+    drop(leashed);
+    waits(&child);
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
+/// What one of them finds there may be gone when it reads.
+#[test]
+fn hosts_that_share_a_leash_are_all_back_in_time() {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+    let began = Instant::now();
+    let mut hosts: Vec<_> = (0..4)
+        .map(|_| {
+            let mut host = host();
+            host.args(["implement", "--leash", "--drill", "hangs", "--deadline", "500ms"]);
+            host.arg(good()).stdin(read.try_clone().unwrap()).stdout(Stdio::null());
+            host.spawn().unwrap()
+        })
+        .collect();
+    while hosts.iter_mut().any(|host| host.try_wait().unwrap().is_none()) {
+        assert!(began.elapsed() < Duration::from_secs(3));
+        rustix::io::write(&write, b"x").unwrap();
+        std::thread::yield_now();
+    }
+    assert!(hosts.iter_mut().all(|host| host.wait().unwrap().code() == Some(124)));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{PipeReader, Read, Write};
+use std::io::{IsTerminal, PipeReader, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -47,6 +47,9 @@ const MAX_SAID: usize = 16 << 20;
 
 /// How long a full stdout is waited for where the deadline has passed already.
 const LAST_WRITE: Duration = Duration::from_millis(50);
+
+/// The exit code where the end of the leash cancels: that of SIGTERM.
+const RELEASED: u8 = 128 + 15;
 
 /// The first bytes of what the inner host announces, one line each; no verdict begins with them.
 const DEADLINE: u8 = 0x01;
@@ -126,10 +129,14 @@ fn run(args: &[OsString]) -> Result<Ears, u8> {
     let json = cli::wants_json(args);
     let leash = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--leash");
     let began = now();
-    let refuse = |refusal: Refusal, patience: Duration| {
+    let refused = |refusal: Refusal| {
         let outcome = verdict::refused(&refusal);
-        outlet::write(std::io::stdout(), render(&outcome, json, None).as_bytes(), patience);
-        Err(outcome.exit)
+        (render(&outcome, json, None).into_bytes(), outcome.exit)
+    };
+    let unstarted = |why: String| {
+        let (text, exit) = refused(start_failed("no-process", why));
+        outlet::write(std::io::stdout(), &text, LAST_WRITE);
+        Err(exit)
     };
     let foreign = tree::foreign();
     // Where this fails, the inner host says so in the report.
@@ -137,19 +144,22 @@ fn run(args: &[OsString]) -> Result<Ears, u8> {
     let watch = match Watch::begin() {
         Ok(watch) => watch,
         Err(error) => {
-            let why = format!("the host cannot watch for signals: {error}");
-            return refuse(start_failed("no-process", why), LAST_WRITE);
+            return unstarted(format!("the host cannot watch for signals: {error}"));
         }
     };
     let (watch, wake, mut inner) = match start(watch) {
         Ok(Half::Guard(watch, wake, inner)) => (watch, wake, inner),
         Ok(Half::Inner(ears)) => return Ok(ears),
         Err(error) => {
-            let why = format!("cannot start the host's own process: {error}");
-            return refuse(start_failed("no-process", why), LAST_WRITE);
+            return unstarted(format!("cannot start the host's own process: {error}"));
         }
     };
-    let in_time = wake.arm().is_ok_and(|wake| inner.attend(&watch, &wake, leash, began));
+    let mut leash = leash.then(hold).transpose();
+    let armed = wake.arm();
+    let in_time = match (&armed, &mut leash) {
+        (Ok(wake), Ok(leash)) => inner.attend(&watch, wake, leash, began),
+        _ => false,
+    };
     if !in_time {
         let _ = kill_process(inner.pid, Signal::KILL);
     }
@@ -162,11 +172,11 @@ fn run(args: &[OsString]) -> Result<Ears, u8> {
     let deadline = inner.announced.as_ref().map_or(Duration::ZERO, |told| told.deadline);
     let patience = deadline.saturating_sub(now()).max(LAST_WRITE);
     let why = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
+        _ if armed.is_err() || leash.is_err() => "it could not watch its own process".to_owned(),
         _ if !in_time => "its own process did not finish in time".to_owned(),
         Some((Some(exit), _)) => match u8::try_from(exit) {
             Ok(exit) if inner.has_spoken() => {
-                outlet::write(std::io::stdout(), &inner.said, patience);
-                return Err(exit);
+                return Err(print(&inner.said, patience, &watch, &leash).unwrap_or(exit));
             }
             _ => format!("its own process ended with exit code {exit} and without a verdict"),
         },
@@ -175,7 +185,63 @@ fn run(args: &[OsString]) -> Result<Ears, u8> {
         }
         _ => "its own process could not be reaped".to_owned(),
     };
-    refuse(Refusal::HostFailed(why), patience)
+    let (text, exit) = refused(Refusal::HostFailed(why));
+    Err(print(&text, patience, &watch, &leash).unwrap_or(exit))
+}
+
+/// The leash: it can be read, to its end, once stdin has ended. A thread of its own reads stdin,
+/// since others may do so too, and what was there a moment ago may be theirs now.
+fn hold() -> std::io::Result<PipeReader> {
+    let (end, open) = std::io::pipe()?;
+    let read = move || {
+        // A terminal stops whoever reads it in the background, unless the signal is blocked.
+        let _ = nix::sys::signal::SigSet::all().thread_block();
+        let stdin = std::io::stdin();
+        // Whatever is written to the leash is of no interest; only its end is.
+        let mut bytes = [0; 4096];
+        loop {
+            let (events, pause) = match rustix::io::read(&stdin, &mut bytes) {
+                Ok(1..) => continue,
+                Err(Errno::AGAIN | Errno::INTR) => (PollFlags::IN, None),
+                Err(Errno::IO) if stdin.is_terminal() => (PollFlags::empty(), Some(PULSE)),
+                Ok(0) | Err(_) => break,
+            };
+            let pause = pause.map(timespec);
+            let _ = poll(&mut [PollFd::new(&stdin, events)], pause.as_ref());
+        }
+        drop(open);
+    };
+    std::thread::Builder::new().stack_size(64 << 10).spawn(read)?;
+    Ok(end)
+}
+
+/// Prints as far as there is room within `patience`. Who cancels while there is none gets the exit
+/// code of that, and a line that is not whole.
+fn print(
+    mut text: &[u8],
+    patience: Duration,
+    watch: &Watch,
+    leash: &std::io::Result<Option<PipeReader>>,
+) -> Option<u8> {
+    let until = now() + patience;
+    loop {
+        let left = until.saturating_sub(now());
+        text = outlet::write(std::io::stdout(), text, left.min(PULSE));
+        if text.is_empty() || left.is_zero() {
+            return None;
+        }
+        let by_signal = watch.came().find_map(signals::cancelling).map(|number| 128 + number);
+        let released = leash.as_ref().ok().and_then(Option::as_ref).is_some_and(has_ended);
+        if let Some(exit) = by_signal.or(released.then_some(RELEASED)) {
+            return Some(exit);
+        }
+    }
+}
+
+/// Whether the leash has ended.
+fn has_ended(leash: &PipeReader) -> bool {
+    poll(&mut [PollFd::new(leash, PollFlags::IN)], Some(&timespec(Duration::ZERO)))
+        .is_ok_and(|ready| ready > 0)
 }
 
 /// What a process is after the fork.
@@ -221,7 +287,7 @@ impl Inner {
         &mut self,
         watch: &Watch,
         mut wake: &PipeReader,
-        mut leash: bool,
+        leash: &mut Option<PipeReader>,
         began: Duration,
     ) -> bool {
         let mut noticed = false;
@@ -253,13 +319,10 @@ impl Inner {
                 Some(_) if !noticed => left = left.min((began + NOTICE).saturating_sub(asked)),
                 _ => {}
             }
-            let stdin = std::io::stdin();
             let mut fds = vec![PollFd::new(wake, PollFlags::IN)];
             let out = self.stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN));
             fds.extend(out);
-            if leash {
-                fds.push(PollFd::new(&stdin, PollFlags::IN));
-            }
+            fds.extend(leash.as_ref().map(|leash| PollFd::new(leash, PollFlags::IN)));
             // An interrupted or failed poll is no event; the loop looks at everything again.
             let polled = poll(&mut fds, Some(&timespec(left)));
             if polled.is_err() {
@@ -270,13 +333,9 @@ impl Inner {
                 // It can be read, so this does not block; what does not fit wakes again.
                 let _ = wake.read(&mut [0; 64]);
             }
-            if leash && ready.last() == Some(&true) {
-                // Whatever is written to the leash is of no interest; only its end is.
-                let mut bytes = [0; 4096];
-                if !stdin.lock().read(&mut bytes).is_ok_and(|read| read > 0) {
-                    leash = false;
-                    self.pending.push(signals::LEASH);
-                }
+            if leash.is_some() && ready.last() == Some(&true) {
+                *leash = None;
+                self.pending.push(signals::LEASH);
             }
             if self.stdout.is_some() && ready[1] {
                 self.read(Duration::ZERO);

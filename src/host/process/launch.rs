@@ -194,8 +194,11 @@ pub(super) fn c_text(text: &OsStr) -> Result<CString, Errno> {
 /// Up to which number descriptors are tried one by one, where the system counts them.
 const FEW: i32 = 256;
 
+/// Up to which number they are tried where the system says nothing.
+const MANY: u64 = 65_536;
+
 /// Closes what the host and its own caller have open. Only the three streams and the channel are the
-/// engine's. Where the system does not list them, those of the host close at the exec.
+/// engine's. Where the system does not list them, all numbers are tried, within reason.
 fn close_others(channel: Option<i32>) {
     let list = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
     // Linux 6.2 and later say how many there are, which is much less work than to list them.
@@ -209,7 +212,14 @@ fn close_others(channel: Option<i32>) {
             Some(left) => *left -= u64::from(nix::unistd::close(fd).is_ok()),
         }
     }
-    let Ok(open) = std::fs::read_dir(list) else { return };
+    let Ok(open) = std::fs::read_dir(list) else {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let limit = limit.map_or(MANY, |limit| limit.min(MANY));
+        for fd in (3..i32::try_from(limit).unwrap_or(FEW)).filter(|fd| Some(*fd) != channel) {
+            let _ = nix::unistd::close(fd);
+        }
+        return;
+    };
     let open: Vec<i32> = open
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter(|fd| *fd > 2 && Some(*fd) != channel)
@@ -226,7 +236,8 @@ pub(super) fn interpreter(program: &Path) -> Option<String> {
     let read = File::open(program).and_then(|mut file| file.read(&mut start)).ok()?;
     let line = start[..read].split(|byte| *byte == b'\n').next()?.strip_prefix(b"#!")?;
     let text = String::from_utf8_lossy(line);
-    text.split_whitespace().next().map(str::to_owned)
+    // As the system takes it: a carriage return belongs to the name.
+    text.split([' ', '\t']).find(|word| !word.is_empty()).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -254,6 +265,7 @@ mod tests {
         for (text, expected) in [
             ("#!/bin/sh\n", Some("/bin/sh")),
             ("#! /usr/bin/env python3 -u\nx", Some("/usr/bin/env")),
+            ("#!\t/bin/sh\r\n", Some("/bin/sh\r")),
             ("echo\n", None),
             ("", None),
             ("#!", None),

@@ -7,25 +7,27 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// Writes as far as there is room within `patience`. A reader that has gone away, or that does not
-/// read, changes nothing. Each piece fits a pipe that says it has room, so that no write blocks;
+/// Writes as far as there is room within `patience`, and returns what there was no room for. A
+/// reader that has gone away changes nothing. Each piece fits a pipe that says it has room, so that no write blocks;
 /// the caller's descriptor is not switched to another mode, since the caller shares it.
-pub(in crate::host) fn write(to: impl AsFd, mut text: &[u8], patience: Duration) {
+pub(in crate::host) fn write(to: impl AsFd, mut text: &[u8], patience: Duration) -> &[u8] {
     let until = Instant::now() + patience;
     while !text.is_empty() {
         let left = until.saturating_duration_since(Instant::now());
         let mut fds = [PollFd::new(&to, PollFlags::OUT)];
         match poll(&mut fds, Some(&timespec(left))) {
-            Ok(0) => return,
+            Ok(0) => return text,
             Err(Errno::INTR) => continue,
             Ok(_) | Err(_) => {}
         }
         match rustix::io::write(&to, &text[..text.len().min(4096)]) {
             Ok(written) => text = &text[written..],
             Err(Errno::AGAIN | Errno::INTR) if !left.is_zero() => {}
-            Err(_) => return,
+            Err(Errno::AGAIN | Errno::INTR) => return text,
+            Err(_) => return &[],
         }
     }
+    text
 }
 
 /// A duration as the system calls take it.

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::process::{Pid, getppid};
-use signal_hook::consts::{SIGCHLD, SIGXFSZ};
+use signal_hook::consts::{SIGCHLD, SIGPIPE, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 use tokio::io::AsyncReadExt;
@@ -26,6 +26,11 @@ pub(super) const CANCELLING: [(i32, u8, &str); 3] = [
     (signal_hook::consts::SIGTERM, 15, "SIGTERM"),
     (signal_hook::consts::SIGHUP, 1, "SIGHUP"),
 ];
+
+/// The number of a signal that cancels, as an exit code has it.
+pub(super) fn cancelling(number: i32) -> Option<u8> {
+    CANCELLING.iter().find(|(cancelling, ..)| *cancelling == number).map(|(_, code, _)| *code)
+}
 
 /// What the guard sends the inner host when the leash has ended.
 pub(super) const LEASH: i32 = signal_hook::consts::SIGUSR1;
@@ -134,7 +139,7 @@ impl Ears {
     ///
     /// # Errors
     /// The runtime cannot wait for the stream.
-    pub(in crate::host) fn listen(self, cancel: Cancellation, _leash: bool) -> std::io::Result<()> {
+    pub(in crate::host) fn listen(self, cancel: Cancellation, leash: bool) -> std::io::Result<()> {
         let Self { watch, wake, guard, .. } = self;
         let mut wake = Receiver::from_owned_fd(OwnedFd::from(wake))?;
         tokio::spawn(async move {
@@ -145,7 +150,7 @@ impl Ears {
                 for number in watch.came() {
                     match CANCELLING.iter().find(|(cancelling, ..)| *cancelling == number) {
                         Some((_, code, name)) => cancel.cancel(Cancel::Signal(*code, name)),
-                        None if number == LEASH => cancel.cancel(Cancel::Leash),
+                        None if number == LEASH && leash => cancel.cancel(Cancel::Leash),
                         None => {}
                     }
                 }
@@ -216,11 +221,14 @@ pub(super) fn unblock() {
 pub(super) fn ignored() -> &'static [i32] {
     static IGNORED: OnceLock<Vec<i32>> = OnceLock::new();
     IGNORED.get_or_init(|| {
-        // One read: the system makes the text anew for each open, and it is shorter than this.
-        let mut status = [0; 4096];
-        let read =
-            std::fs::File::open("/proc/self/status").and_then(|mut file| file.read(&mut status));
-        mask(&String::from_utf8_lossy(&status[..read.unwrap_or(0)]))
+        const STATUS: &str = "/proc/self/status";
+        // One read is enough, but for who is in hundreds of groups.
+        let mut start = [0; 4096];
+        let read = std::fs::File::open(STATUS).and_then(|mut file| file.read(&mut start));
+        match read.unwrap_or(0) {
+            read if read < start.len() => mask(&String::from_utf8_lossy(&start[..read])),
+            _ => mask(&String::from_utf8_lossy(&std::fs::read(STATUS).unwrap_or_default())),
+        }
     })
 }
 
@@ -228,7 +236,9 @@ pub(super) fn ignored() -> &'static [i32] {
 /// ignored across an exec, a handled one does not: so they are handled, by doing nothing.
 pub(super) fn reset_ignored() {
     // Those of faults stay as they are: no library lets safe code handle them.
-    for signal in ignored().iter().filter(|s| !signal_hook::consts::FORBIDDEN.contains(s)) {
+    // SIGPIPE is ignored by Rust's own start, also where the system does not tell.
+    let all = ignored().iter().chain(&[SIGPIPE]);
+    for signal in all.filter(|signal| !signal_hook::consts::FORBIDDEN.contains(signal)) {
         let _ = signal_hook::flag::register(*signal, Arc::new(AtomicBool::new(false)));
     }
 }
