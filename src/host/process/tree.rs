@@ -111,6 +111,7 @@ pub(super) fn has_others(leader: Pid) -> bool {
 /// Reaps children that have ended, but not `leader`, whose id must stay taken, for a moment: there
 /// may be who makes them faster than this. The list of all is not asked for, which takes the longer
 /// the more there are.
+#[cfg(target_os = "linux")]
 pub(super) fn reap_orphans(leader: Pid) {
     use nix::sys::wait::{Id, WaitPidFlag, waitid as look_for};
     let until = Instant::now() + Duration::from_millis(2);
@@ -125,7 +126,11 @@ pub(super) fn reap_orphans(leader: Pid) {
     }
 }
 
-/// The children of this process, which has a single thread; `None` where `/proc` does not tell.
+/// Orphans do not come to this process.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn reap_orphans(_leader: Pid) {}
+
+/// The children of this process, whose first thread alone forks; `None` where `/proc` does not tell.
 fn children() -> Option<Vec<Pid>> {
     let list = fs::read_to_string("/proc/thread-self/children").ok()?;
     let pids = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
