@@ -58,7 +58,7 @@ pub fn shorten(text: &str, max: usize) -> String {
 struct Bounded {
     text: String,
     chars: usize,
-    /// Length in bytes and characters of the longest prefix that still leaves room for `…`.
+    /// Length in bytes of the longest prefix that still leaves room for `…`.
     last_fit: usize,
     full: bool,
 }

@@ -138,7 +138,7 @@ const NOT_RUN: &[NotRun] = &[
         tried: Some((".github/workflows/ci.yml", "targets: x86_64-unknown-linux-musl")),
     },
     NotRun { command: "perf stat -e page-faults", why: "few machines have it", tried: None },
-    NotRun { command: ".ci/soak 20000", why: "it takes a quarter of an hour", tried: None },
+    NotRun { command: ".ci/soak 20000", why: "it takes five minutes", tried: None },
     NotRun { command: ".ci/stress 20", why: "it runs this, for a quarter of an hour", tried: None },
     NotRun {
         command: ".ci/notices",
@@ -606,4 +606,30 @@ fn outputs_are_compared_as_said() {
         let (shown, seen) = (settled(shown, home), settled(seen, home));
         assert_eq!(shows(&shown, &seen), expected, "{shown:?} {seen:?}");
     }
+}
+
+/// Every word that a report may have for a `reason` stands on the page, and no other.
+#[test]
+fn every_reason_stands_on_the_page_of_refusals() {
+    let forms = [
+        r#"start_failed\(\s*"([a-z0-9-]+)""#,
+        r#"reason: "([a-z0-9-]+)""#,
+        r#"=> (?:Some)?\(?"([a-z0-9-]+)""#,
+        r#"const UV_FAILED: &str = "([a-z0-9-]+)""#,
+    ];
+    let mut said = BTreeSet::new();
+    for file in ["engines", "observation", "plan", "refusal", "verdict", "process/guard"] {
+        let text = std::fs::read_to_string(root().join(format!("src/host/{file}.rs"))).unwrap();
+        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for form in forms {
+            let found = Regex::new(form).unwrap();
+            said.extend(found.captures_iter(text).map(|found| found[1].to_owned()));
+        }
+    }
+    let page = std::fs::read_to_string(root().join("docs/refusals.md")).unwrap();
+    let (_, table) = page.split_once("## Said by the host").unwrap();
+    let word = Regex::new("`([a-z0-9-]+)`").unwrap();
+    let cells = table.lines().filter_map(|row| row.split('|').nth(3));
+    let named = cells.flat_map(|cell| word.captures_iter(cell).map(|found| found[1].to_owned()));
+    assert_eq!(named.collect::<BTreeSet<_>>(), said);
 }

@@ -21,7 +21,7 @@ pub const EXITS: &str = "\
 Exit codes:
   0  everything that could run here holds
   1  something does not, or the results cannot be printed
-  2  the command line, or a drill file, was not understood; nothing ran
+  2  nothing was judged: a mistake in the command line or a drill file, or no engine that starts
   128 + N  stopped by signal N; nothing is judged
 
 Environment (what SATYRN_* choose for implement is not looked at):
