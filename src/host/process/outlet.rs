@@ -8,8 +8,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 /// Writes as far as there is room within `patience`, and returns what there was no room for. A
-/// reader that has gone away changes nothing. Each piece fits a pipe that says it has room, so that no write blocks;
-/// the caller's descriptor is not switched to another mode, since the caller shares it.
+/// reader that has gone away changes nothing. Each piece fits a pipe that says it has room, so that
+/// no write blocks; the caller's descriptor is not switched to another mode, since the caller shares
+/// it.
 pub(in crate::host) fn write(to: impl AsFd, mut text: &[u8], patience: Duration) -> &[u8] {
     let until = Instant::now() + patience;
     while !text.is_empty() {
