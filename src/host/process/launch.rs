@@ -3,7 +3,7 @@
 //! It does there what has to be done in the child and what no spawn of the library does: it ties its
 //! life to the host's, leads a session of its own, resets what the host's own caller left behind,
 //! and tells a failed start apart from an engine that exits. A start that blocks in the kernel
-//! blocks the child, not the host. To fork is sound, since no part of the host has a second thread;
+//! blocks the child, not the host. To fork is sound, since no part of the host has a second thread then;
 //! and it costs a fraction of executing this file once more.
 
 use std::ffi::{CString, OsStr};
