@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use satyrn::host::observation::{Captured, Ended, Observation};
+use satyrn::host::exchange::observation::{Captured, Ended, Observation};
 use satyrn::host::report;
-use satyrn::host::verdict::{Terms, judge};
+use satyrn::host::implement::judge::{Terms, judge};
 use satyrn::line::MAX_CHARS;
 
 fuzz_target!(|input: (u8, bool, Vec<u8>, Vec<u8>)| {

@@ -3,17 +3,13 @@
 pub mod cli;
 pub mod doctor;
 pub mod drill;
-pub mod engines;
 pub mod env;
 pub mod exchange;
-pub mod observation;
+pub mod implement;
 pub mod pages;
-pub mod plan;
 mod process;
-pub mod refusal;
 pub mod report;
 pub mod schema;
-pub mod verdict;
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
@@ -22,11 +18,12 @@ use std::time::Duration;
 
 use cli::{Format, Implement, Invocation};
 use exchange::exchange;
-use observation::Observation;
-use plan::{Limits, Plan, Surroundings, deadline, plan};
+use exchange::observation::Observation;
+use implement::engines;
+use implement::judge::{Outcome, Terms, judge, refused};
+use implement::plan::{Limits, Plan, Surroundings, deadline, plan};
+use implement::refusal::Refusal;
 use process::{Ears, Role};
-use refusal::Refusal;
-use verdict::{Outcome, Terms, judge, refused};
 
 use crate::line;
 
@@ -36,7 +33,7 @@ use crate::line;
 #[must_use]
 pub fn main(engine: fn() -> u8) -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
-    if let Some(exit) = drill::engine::dispatch(&args) {
+    if let Some(exit) = drill::player::dispatch(&args) {
         return exit;
     }
     let (args, ears) = match process::dispatch(args) {
@@ -181,8 +178,9 @@ fn log(verbose: u8, around: &Surroundings) -> Result<(), String> {
         (1, _) => Targets::new().with_default(LevelFilter::INFO),
         (_, _) => Targets::new().with_default(LevelFilter::DEBUG),
     };
-    let layer =
-        tracing_subscriber::fmt::layer().with_writer(|| process::outlet::Stderr).with_ansi(false);
+    let layer = tracing_subscriber::fmt::layer()
+        .with_writer(|| process::bounded_write::Stderr)
+        .with_ansi(false);
     tracing_subscriber::registry().with(layer.with_filter(filter)).init();
     Ok(())
 }
@@ -209,5 +207,5 @@ fn print(text: &str) -> std::io::Result<()> {
 /// A hint that nobody has room for is lost; it is not waited for long.
 fn complain(text: &str) {
     let patience = Duration::from_millis(100);
-    process::outlet::write(std::io::stderr(), format!("{text}\n").as_bytes(), patience);
+    process::bounded_write::write(std::io::stderr(), format!("{text}\n").as_bytes(), patience);
 }

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::env::Environment;
-use super::observation::{Ended, Input, Observation, Stop};
-use super::plan::Plan;
-use super::verdict::{Launch, Outcome, Source};
+use super::exchange::observation::{Ended, Input, Observation, Stop};
+use super::implement::judge::{Launch, Outcome, Source};
+use super::implement::plan::Plan;
 
 /// The version of the report's shape.
 const REPORT: u32 = 1;
@@ -141,8 +141,8 @@ fn passed(environment: &Environment) -> Vec<Passed<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::refusal::Refusal;
-    use super::super::verdict::refused;
+    use super::super::implement::judge::refused;
+    use super::super::implement::refusal::Refusal;
     use super::*;
 
     #[test]

@@ -8,9 +8,9 @@ const RULES: &[(&str, &[&str])] = &[
     ("satyrn::host", &["src/bin/"]),
     ("crate::engine", &["src/engine/", "src/bin/"]),
     ("tokio::", &["src/host/process/", "src/host/exchange"]),
-    ("clap::", &["src/host/cli.rs", "src/host/drill/cli.rs", "src/engine/cli.rs"]),
+    ("clap::", &["src/host/cli/", "src/engine/cli.rs"]),
     ("Command::new(", &["src/host/process/"]),
-    ("std::process::exit", &["src/host/process/launch.rs"]),
+    ("std::process::exit", &["src/host/process/unix/launch.rs"]),
 ];
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
@@ -58,11 +58,11 @@ fn every_source_keeps_to_its_room() {
 #[test]
 fn a_planted_breach_is_found() {
     for (name, text, count) in [
-        ("src/host/verdict.rs", "std::process::Command::new(\"true\").spawn()", 1),
-        ("src/host/process/unix.rs", "Command::new(\"true\").spawn()", 0),
+        ("src/host/implement/judge.rs", "std::process::Command::new(\"true\").spawn()", 1),
+        ("src/host/process/unix/child.rs", "Command::new(\"true\").spawn()", 0),
         ("src/engine/mod.rs", "use crate::host::plan; use tokio::time;", 2),
-        ("src/host/plan.rs", "use crate::engine::check;", 1),
-        ("src/host/cli.rs", "use clap::Parser;", 0),
+        ("src/host/implement/plan.rs", "use crate::engine::check;", 1),
+        ("src/host/cli/mod.rs", "use clap::Parser;", 0),
     ] {
         assert_eq!(breaches(name, text).len(), count, "{name}: {text}");
     }

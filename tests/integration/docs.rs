@@ -618,7 +618,14 @@ fn every_reason_stands_on_the_page_of_refusals() {
         r#"const UV_FAILED: &str = "([a-z0-9-]+)""#,
     ];
     let mut said = BTreeSet::new();
-    for file in ["engines", "observation", "plan", "refusal", "verdict", "process/guard"] {
+    for file in [
+        "implement/engines",
+        "exchange/observation",
+        "implement/plan",
+        "implement/refusal",
+        "implement/judge",
+        "process/unix/supervisor",
+    ] {
         let text = std::fs::read_to_string(root().join(format!("src/host/{file}.rs"))).unwrap();
         let text = text.split("#[cfg(test)]").next().unwrap_or_default();
         for form in forms {

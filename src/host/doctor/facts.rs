@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::host::cli::DoctorFormat;
-use crate::host::drill::report::printable;
+use crate::host::drill::formats::printable;
 use crate::host::drill::run::command_line;
 use crate::line::{MAX_CHARS, escape, shorten};
 

@@ -13,16 +13,16 @@ use serde_json::Value;
 use facts::{Check, Engine, Environment, Facts, Place, System, Variable};
 
 use super::cli::{self, Doctor, Implement, Invocation};
-use super::drill::report::millis;
+use super::drill::formats::millis;
 use super::drill::run::reported;
 use super::drill::{Said, stopped};
-use super::engines::{self, choose, find, look};
 use super::env::{self, same};
-use super::plan::{Limits, Plan, Surroundings, deadline, plan};
-use super::process::hosts::{self, Stop};
+use super::implement::engines::{self, choose, find, look};
+use super::implement::judge::refused;
+use super::implement::plan::{Limits, Plan, Surroundings, deadline, plan};
+use super::implement::refusal::Refusal;
+use super::process::observed::{self, Stop};
 use super::process::own;
-use super::refusal::Refusal;
-use super::verdict::refused;
 use crate::protocol::VERSION;
 
 /// The C library of this build.
@@ -47,7 +47,7 @@ const CONTRACT: &str = include_str!("../../../fixtures/contracts/good.yaml");
 /// # Errors
 /// It was stopped by a signal.
 pub fn doctor(options: &Doctor, around: &Surroundings) -> Said {
-    let stop = hosts::prepare();
+    let stop = observed::prepare();
     let facts = examine(options, around, &stop);
     if let Some(signal) = stop.asked() {
         return Err(stopped(signal));
@@ -83,7 +83,7 @@ fn examine(options: &Doctor, around: &Surroundings, stop: &Stop) -> Facts {
             arch: std::env::consts::ARCH,
             abi: ABI,
             kernel: kernel(),
-            tells_children: hosts::has_proc(),
+            tells_children: observed::has_proc(),
         },
         executable: text(&around.exe),
         directory: text(&around.cwd),

@@ -13,13 +13,13 @@ use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::cli;
-use super::report::{Mismatch, Results, Row, State, millis};
+use super::formats::{Mismatch, Results, Row, State, millis};
 use super::run::{Reported, command_line, differs, many, reported, shown};
-use crate::host::engines::absolute;
+use crate::host::cli::drill as cli;
 use crate::host::env;
-use crate::host::plan::{Limits, Surroundings};
-use crate::host::process::hosts::{self, Stop};
+use crate::host::implement::engines::absolute;
+use crate::host::implement::plan::{Limits, Surroundings};
+use crate::host::process::observed::{self, Stop};
 use crate::host::process::own;
 use crate::line::escape;
 
@@ -150,7 +150,7 @@ fn text_of(file: &str) -> Result<&'static str, String> {
 }
 
 fn set(dir: &Path) -> std::io::Result<Place> {
-    let repo = hosts::plain(dir)?.join("contracts");
+    let repo = observed::plain(dir)?.join("contracts");
     fs::create_dir(&repo)?;
     for (name, bytes) in CONTRACTS {
         fs::write(repo.join(name), bytes)?;

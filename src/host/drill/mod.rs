@@ -1,18 +1,18 @@
 //! Drills: scripted engines that fail in known ways, run through the real host (SPEC 5); and the
 //! same turned round, the protocol's cases run through any engine (SPEC 6b).
 
-pub mod cli;
 pub mod conform;
-pub mod engine;
-mod read;
-pub mod report;
+pub mod formats;
+pub mod player;
 pub mod run;
 pub mod script;
 pub mod set;
+mod validate;
 
 use std::fmt::Display;
 
-use super::plan::Surroundings;
+use super::cli::drill as cli;
+use super::implement::plan::Surroundings;
 use crate::line::escape;
 
 /// What a command prints on stdout, or on stderr if nothing came of it; and its exit code.
@@ -49,7 +49,7 @@ pub fn conform(options: &cli::Conform, around: &Surroundings) -> Said {
     Ok(said(&results?, options.format))
 }
 
-fn said(results: &report::Results, format: cli::Format) -> (String, u8) {
+fn said(results: &formats::Results, format: cli::Format) -> (String, u8) {
     let [_, failed, _] = results.counts();
     (results.render(format), u8::from(failed > 0))
 }

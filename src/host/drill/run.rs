@@ -18,14 +18,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use super::cli;
-use super::report::{Mismatch, Results, Row, State, millis};
+use super::formats::{Mismatch, Results, Row, State, millis};
 use super::script::{Action, ChosenBy, Need, Part, READY, Reader, Script, Text};
 use super::set::{Fault, is_path, load, name, names};
-use crate::host::engines::{absolute, find};
+use crate::host::cli::drill as cli;
 use crate::host::env;
-use crate::host::plan::{Limits, Surroundings};
-use crate::host::process::hosts::{self, Stop};
+use crate::host::implement::engines::{absolute, find};
+use crate::host::implement::plan::{Limits, Surroundings};
+use crate::host::process::observed::{self, Stop};
 use crate::host::process::own;
 use crate::line::escape;
 
@@ -154,7 +154,7 @@ pub(super) fn many<T: Send>(
     around: &Surroundings,
     one: impl Fn(usize, &Stop) -> T + Sync,
 ) -> Result<Vec<T>, u8> {
-    let stop = hosts::prepare();
+    let stop = observed::prepare();
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     let jobs = jobs.map_or_else(cores, usize::from).min(total).max(1);
     let bar = progress(total, around);
@@ -265,7 +265,9 @@ fn missing(needs: &[Need], around: &Surroundings) -> Option<String> {
             Need::Linux => (cfg!(target_os = "linux"), "needs Linux"),
             Need::Unix => (cfg!(unix), "needs Unix"),
             Need::Windows => (cfg!(windows), "needs Windows"),
-            Need::Proc => (hosts::has_proc(), "needs a /proc that tells the children of a process"),
+            Need::Proc => {
+                (observed::has_proc(), "needs a /proc that tells the children of a process")
+            }
             Need::Uv => (find("uv", path.as_deref()).is_some(), "needs uv on PATH"),
         };
         (!there).then(|| what.to_owned())
@@ -342,7 +344,7 @@ fn attempt(drill: &Drill, stop: &Stop) -> Result<Seen, String> {
     seen.elapsed = began.elapsed();
     seen.exit = status.and_then(|status| match status.code() {
         Some(code) => Some(code.to_string()),
-        None => hosts::ended_by(status),
+        None => observed::ended_by(status),
     });
     let killed = script.when_ready.iter().any(|action| matches!(action, Action::Kill(_)));
     seen.left = left(&place, if killed { AFTER_KILL } else { Duration::ZERO });
@@ -355,7 +357,7 @@ fn attempt(drill: &Drill, stop: &Stop) -> Result<Seen, String> {
 /// A directory with everything in it that the drill wants to find, and its path without links.
 fn stage(script: &Script) -> std::io::Result<(TempDir, PathBuf)> {
     let dir = tempfile::Builder::new().prefix("satyrn-drill-").tempdir()?;
-    let place = hosts::plain(dir.path())?;
+    let place = observed::plain(dir.path())?;
     fs::write(place.join(READY), "")?;
     fs::write(place.join("contract.yaml"), "id: drill\ntask: Show how the host takes it.\n")?;
     for (name, content) in &script.files {
@@ -435,11 +437,11 @@ fn watch(
 
 fn act(action: &Action, host: &mut Child, leash: &mut Option<ChildStdin>) -> Result<(), String> {
     let pid = host.id();
-    let inner = || hosts::inner(pid).ok_or("the inner host is not there");
+    let inner = || observed::inner(pid).ok_or("the inner host is not there");
     match action {
-        Action::Signal(signal) => hosts::send(pid, &signal.0),
+        Action::Signal(signal) => observed::send(pid, &signal.0),
         Action::Kill(Part::Guard) => host.kill().map_err(|error| error.to_string()),
-        Action::Kill(Part::Inner) => hosts::send(inner()?, "SIGKILL"),
+        Action::Kill(Part::Inner) => observed::send(inner()?, "SIGKILL"),
         Action::Close(_) => {
             *leash = None;
             Ok(())
@@ -451,11 +453,11 @@ fn act(action: &Action, host: &mut Child, leash: &mut Option<ChildStdin>) -> Res
         Action::Freeze(length) => {
             let parts = [pid, inner()?];
             for part in parts {
-                hosts::send(part, "SIGSTOP")?;
+                observed::send(part, "SIGSTOP")?;
             }
             thread::sleep(length.0);
             // The inner one last: the guard may be the first to see how late it is.
-            parts.into_iter().try_for_each(|part| hosts::send(part, "SIGCONT"))
+            parts.into_iter().try_for_each(|part| observed::send(part, "SIGCONT"))
         }
     }
 }
@@ -475,7 +477,7 @@ fn bound(script: &Script) -> Duration {
 fn left(place: &Path, patience: Duration) -> Option<Vec<String>> {
     let until = Instant::now() + patience;
     loop {
-        let found = hosts::running_in(place)?;
+        let found = observed::running_in(place)?;
         if found.is_empty() || Instant::now() >= until {
             return Some(found);
         }

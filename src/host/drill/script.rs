@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::Value;
 
-use super::read::{
+use super::validate::{
     all_or_number, checked, environment, exit_code, forever_or_length, forever_or_number,
     ignorable, key, options, parsed, request_bytes, said,
 };

@@ -3,32 +3,17 @@
 //! Each system has the same few functions; callers do not know which one they are on.
 
 #[cfg(unix)]
-mod guard;
-#[cfg_attr(windows, path = "hosts_windows.rs")]
-pub(super) mod hosts;
-#[cfg(unix)]
-mod launch;
-#[cfg_attr(windows, path = "outlet_windows.rs")]
-pub(super) mod outlet;
-#[cfg_attr(windows, path = "scripted_windows.rs")]
-pub(super) mod scripted;
-#[cfg(unix)]
-mod signals;
-#[cfg(unix)]
-mod tree;
-#[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
-#[cfg(windows)]
-pub(super) use windows::{
-    Child, ChildStreams, Ears, announce, deliver, dispatch, own_executable, shield, spawn,
-};
 #[cfg(unix)]
-pub(super) use {
-    guard::{announce, deliver, dispatch, own_executable, shield},
-    signals::Ears,
-    unix::{Child, ChildStreams, spawn},
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+pub(super) use system::{
+    Child, ChildStreams, Ears, announce, bounded_write, deliver, dispatch, observed,
+    own_executable, self_ops, shield, spawn,
 };
 
 use std::ffi::OsString;
@@ -36,7 +21,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::observation::Ended;
+use super::exchange::observation::Ended;
 
 /// When a person at a terminal is told that there is something to wait for.
 const NOTICE: Duration = Duration::from_secs(2);
@@ -74,7 +59,7 @@ fn notice(deadline: &str) {
     if stderr.is_terminal() {
         let text = format!("satyrn-host: waiting for the engine; the deadline is {deadline}\n");
         // A terminal that was stopped with Ctrl-S is not waited for.
-        outlet::write(stderr, text.as_bytes(), Duration::ZERO);
+        bounded_write::write(stderr, text.as_bytes(), Duration::ZERO);
     }
 }
 

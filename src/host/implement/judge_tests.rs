@@ -1,5 +1,5 @@
 use super::*;
-use crate::host::observation::Captured;
+use crate::host::exchange::observation::Captured;
 use proptest::prelude::*;
 
 const TERMS: Terms = Terms { deadline: Duration::from_secs(30), stdout: 1 << 20, uv: false };

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::cli::{Implement, parse_deadline, utf8};
 use super::engines::{Command, Engine, absolute, choose, drilled, resolve};
-use super::env::{Environment, Policy, Wish, same, select};
 use super::refusal::{Refusal, start_failed};
+use crate::host::cli::{Implement, parse_deadline, utf8};
+use crate::host::env::{Environment, Policy, Wish, same, select};
 use crate::line::escape;
 use crate::protocol::{MAX_BYTES, Request};
 
@@ -156,8 +156,8 @@ pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal>
 
 #[cfg(test)]
 mod tests {
-    use super::super::cli::{Invocation, parse};
     use super::*;
+    use crate::host::cli::{Invocation, parse};
 
     fn planned(words: &[&str], vars: &[(&str, &str)]) -> Result<Plan, Refusal> {
         let words = ["satyrn-host", "implement"].iter().chain(words).map(OsString::from);

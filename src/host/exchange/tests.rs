@@ -218,7 +218,7 @@ async fn cancelling_ends_it_and_names_who_asked_first() {
 #[test]
 #[should_panic(expected = "must not start a process")]
 fn this_tier_cannot_start_a_process() {
-    use crate::host::engines::{Command, Engine};
+    use crate::host::implement::engines::{Command, Engine};
     let command =
         Command { program: "/bin/true".into(), own: false, args: Vec::new(), cwd: "/".into() };
     let plan = Plan {

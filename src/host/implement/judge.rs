@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::observation::{Cancel, Ended, Observation, StartFault, Stop};
 use super::refusal::{Refusal, start_failed};
+use crate::host::exchange::observation::{Cancel, Ended, Observation, StartFault, Stop};
 use crate::line;
 use crate::protocol::{self, Code, Found, NotJson, Response};
 
@@ -269,5 +269,5 @@ fn exit_shown(exit: i64) -> String {
 }
 
 #[cfg(test)]
-#[path = "verdict_tests.rs"]
+#[path = "judge_tests.rs"]
 mod tests;

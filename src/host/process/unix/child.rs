@@ -17,10 +17,11 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::launch::{self, Becomes, Launch, Stage, Start, c_text};
 use super::signals::{self, CHANGED};
-use super::{Remains, guard, tree};
+use super::{supervisor, tree};
 use crate::host::exchange::Streams;
-use crate::host::observation::{Ended, StartFault};
-use crate::host::plan::Plan;
+use crate::host::exchange::observation::{Ended, StartFault};
+use crate::host::implement::plan::Plan;
+use crate::host::process::{Remains, tripwire};
 
 /// The executable of this process, also where its file has been replaced or deleted.
 pub(super) const SELF: &str = "/proc/self/exe";
@@ -44,7 +45,7 @@ pub(in crate::host) type ChildStreams = Streams<Sender, Receiver, Receiver>;
 /// What this takes of descriptors and gives back is more than [`Spawned::connect`] and a runtime
 /// need, so that neither fails for want of one with the engine under way.
 pub(in crate::host) fn spawn(plan: &Plan, engine: fn() -> u8) -> Result<Spawned, StartFault> {
-    super::tripwire();
+    tripwire();
     let command = &plan.command;
     let adopted = tree::adopt();
     let start = || -> std::io::Result<(Pid, Ends)> {
@@ -76,7 +77,7 @@ pub(in crate::host) fn spawn(plan: &Plan, engine: fn() -> u8) -> Result<Spawned,
     let contained = adopted.and_then(|()| tree::look());
     if let Err(why) = &contained {
         tracing::warn!(why, "descendants that leave the group are not contained");
-        guard::announce_group(pid);
+        supervisor::announce_group(pid);
     }
     let child = Child {
         pid,

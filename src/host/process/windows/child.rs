@@ -18,10 +18,11 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::signal::windows as console;
 use win32job::{ExtendedLimitInfo, Job, JobError};
 
-use super::{NOTICE, Remains, Role, notice, outlet};
+use super::bounded_write;
+use crate::host::exchange::observation::{Cancel, Ended, StartFault};
 use crate::host::exchange::{Cancellation, Streams};
-use crate::host::observation::{Cancel, Ended, StartFault};
-use crate::host::plan::Plan;
+use crate::host::implement::plan::Plan;
+use crate::host::process::{NOTICE, Remains, Role, notice, tripwire};
 
 /// The engine gets a console of its own that nobody sees: none flashes up, and a Ctrl-C in ours
 /// reaches the host alone.
@@ -148,7 +149,7 @@ pub(in crate::host) fn shield(exchange: impl FnOnce() -> u8, panicked: impl FnOn
 
 /// Writes the verdict, and waits for room for as long as the exchange might have taken.
 pub(in crate::host) fn deliver(text: &str, left: Duration) {
-    outlet::write(std::io::stdout(), text.as_bytes(), left);
+    bounded_write::write(std::io::stdout(), text.as_bytes(), left);
 }
 
 /// The job that this process is in for good. Its handle is never closed by hand, for that would
@@ -187,7 +188,7 @@ pub(in crate::host) type ChildStreams = Streams<ChildStdin, ChildStdout, ChildSt
 
 /// Starts the plan's command, inside the host's job.
 pub(in crate::host) fn spawn(plan: &Plan, _engine: fn() -> u8) -> Result<Spawned, StartFault> {
-    super::tripwire();
+    tripwire();
     let command = &plan.command;
     let adopted = adopt();
     if let Err(why) = adopted {

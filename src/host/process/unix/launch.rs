@@ -150,7 +150,7 @@ impl Launch {
     }
 }
 
-/// Undoes what [`seclude`](super::guard::seclude) did, as an exec does.
+/// Undoes what [`seclude`](super::supervisor::seclude) did, as an exec does.
 fn reveal() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable);

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
-use super::drill::cli as drills;
+pub mod drill;
+
 use super::env::Wish;
 use super::pages::{self, PAGES, PROGRAMS, SHELLS};
 use super::schema::NAMES;
 use crate::line::escape_args;
+use drill as drills;
 
 /// The longest deadline.
 const MAX_DEADLINE: Duration = Duration::from_hours(24);
@@ -470,8 +472,8 @@ pub fn utf8(what: &str, path: &OsStr) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::observation::Cancel;
-    use super::super::refusal::Refusal;
+    use super::super::exchange::observation::Cancel;
+    use super::super::implement::refusal::Refusal;
     use super::*;
     use crate::protocol::{self, Code};
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::script::{Descendant, Output, READY, ROLE, Step, Stream, Write};
 use super::set::load;
-use crate::host::process::{own, scripted};
+use crate::host::process::{own, self_ops};
 
 /// How many bytes go into one write where nothing else is said and there is more than this.
 const WRITE: usize = 1 << 20;
@@ -73,7 +73,7 @@ impl Player<'_> {
                 Step::Answer(answer) => {
                     let _ = output(Output::Stdout)?.write_all(&answer.0);
                 }
-                Step::Close(stream) => scripted::close(match stream {
+                Step::Close(stream) => self_ops::close(match stream {
                     Stream::Stdin => 0,
                     Stream::Stdout => 1,
                     Stream::Stderr => 2,
@@ -85,14 +85,14 @@ impl Player<'_> {
                     self.path.pop();
                 }
                 Step::Ignore(signals) => {
-                    signals.iter().try_for_each(|signal| scripted::ignore(&signal.0))?;
+                    signals.iter().try_for_each(|signal| self_ops::ignore(&signal.0))?;
                 }
                 Step::Ready => ready(),
                 Step::ListEnvironment(to) => {
                     let _ = output(*to)?.write_all(&variables());
                 }
-                Step::Stop => scripted::end_by("SIGSTOP")?,
-                Step::Die(signal) => scripted::end_by(&signal.0)?,
+                Step::Stop => self_ops::end_by("SIGSTOP")?,
+                Step::Die(signal) => self_ops::end_by(&signal.0)?,
                 Step::Exit(code) => return Ok(*code),
             }
         }
@@ -130,20 +130,20 @@ impl Player<'_> {
     /// Plays one process of a line; `left` more come below it.
     fn descendant(&mut self, descendant: &Descendant, left: u8) -> Result<u8, String> {
         if descendant.session {
-            scripted::lead_session()?;
+            self_ops::lead_session()?;
         }
         for signal in &descendant.ignore {
-            scripted::ignore(&signal.0)?;
+            self_ops::ignore(&signal.0)?;
         }
         if left > 0 {
             let mut next = self.start(descendant, left - 1)?;
-            scripted::up()?;
+            self_ops::up()?;
             if !(descendant.orphan && left == descendant.deep) {
                 let _ = next.wait();
             }
             return Ok(0);
         }
-        scripted::up()?;
+        self_ops::up()?;
         if descendant.refork {
             // Nobody waits for the next one: the tree changes as fast as it can.
             self.spawn(descendant, 0)?;
@@ -154,7 +154,7 @@ impl Player<'_> {
 }
 
 fn stdin() -> Result<File, String> {
-    scripted::duplicate(0).map(File::from)
+    self_ops::duplicate(0).map(File::from)
 }
 
 /// A stream without a buffer of its own, so that one write is one write.
@@ -163,7 +163,7 @@ fn output(to: Output) -> Result<File, String> {
         Output::Stdout => 1,
         Output::Stderr => 2,
     };
-    scripted::duplicate(number).map(File::from)
+    self_ops::duplicate(number).map(File::from)
 }
 
 fn write(write: &Write) -> Result<(), String> {

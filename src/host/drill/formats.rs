@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::cli::Format;
+use crate::host::cli::drill::Format;
 use crate::line::{MAX_CHARS, escape, is_unprintable, shorten};
 
 /// What came of one drill, or of one case.

@@ -21,12 +21,13 @@ use rustix::process::{
     setsid, waitid,
 };
 
-use super::outlet::{self, timespec};
+use super::bounded_write::{self, timespec};
 use super::signals::{self, Ears, Wake, Watch};
-use super::{NOTICE, Role, launch, notice, tree};
-use crate::host::engines;
-use crate::host::refusal::{Refusal, start_failed};
-use crate::host::{cli, render, verdict};
+use super::{launch, tree};
+use crate::host::implement::refusal::{Refusal, start_failed};
+use crate::host::implement::{engines, judge};
+use crate::host::process::{NOTICE, Role, notice};
+use crate::host::{cli, render};
 
 /// How long after the deadline the inner host may take before it counts as broken. It needs 100 ms
 /// for the engine to end by itself, and at most 500 ms to sweep.
@@ -130,12 +131,12 @@ fn run(args: &[OsString]) -> Result<Ears, u8> {
     let leash = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--leash");
     let began = now();
     let refused = |refusal: Refusal| {
-        let outcome = verdict::refused(&refusal);
+        let outcome = judge::refused(&refusal);
         (render(&outcome, json, None).into_bytes(), outcome.exit)
     };
     let unstarted = |why: String| {
         let (text, exit) = refused(start_failed("no-process", why));
-        outlet::write(std::io::stdout(), &text, LAST_WRITE);
+        bounded_write::write(std::io::stdout(), &text, LAST_WRITE);
         Err(exit)
     };
     let foreign = tree::foreign();
@@ -226,7 +227,7 @@ fn print(
     let until = now() + patience;
     loop {
         let left = until.saturating_sub(now());
-        text = outlet::write(std::io::stdout(), text, left.min(PULSE));
+        text = bounded_write::write(std::io::stdout(), text, left.min(PULSE));
         if text.is_empty() || left.is_zero() {
             return None;
         }
@@ -409,7 +410,7 @@ impl Inner {
 
 /// The path of this executable: by the system, else as the caller named it.
 pub(in crate::host) fn own_executable(named: Option<&OsString>) -> PathBuf {
-    let by_system = PathBuf::from(super::unix::SELF);
+    let by_system = PathBuf::from(super::child::SELF);
     if by_system.exists() {
         return by_system;
     }

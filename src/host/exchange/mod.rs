@@ -3,6 +3,8 @@
 //! Whatever goes wrong in here becomes a fact of the [`Observation`]; nothing is judged and nothing
 //! is retried.
 
+pub mod observation;
+
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::mem::MaybeUninit;
@@ -16,9 +18,9 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::observation::{Cancel, Captured, Ended, Input, Observation, StartFault, Stop};
-use super::plan::{Limits, Plan};
+use super::implement::plan::{Limits, Plan};
 use super::process::{self, Child, ChildStreams};
+use observation::{Cancel, Captured, Ended, Input, Observation, StartFault, Stop};
 
 /// How long stdout may take to end once everything that could write to it is dead.
 const LAST_READ: Duration = Duration::from_millis(50);
@@ -368,5 +370,4 @@ fn poll_read(
 }
 
 #[cfg(test)]
-#[path = "exchange_tests.rs"]
 mod tests;

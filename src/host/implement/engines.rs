@@ -4,10 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::time::Duration;
 
-use super::cli::Implement;
-use super::drill::script::{self, Played, Start};
-use super::drill::set;
 use super::refusal::{Refusal, start_failed};
+use crate::host::cli::Implement;
+use crate::host::drill::script::{self, Played, Start};
+use crate::host::drill::set;
 
 /// The engine that was chosen, by whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,8 +249,8 @@ fn is_executable(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cli::{Invocation, parse};
     use super::*;
+    use crate::host::cli::{Invocation, parse};
 
     fn options(words: &[&str]) -> Implement {
         let words = ["satyrn-host", "implement"].iter().chain(words).chain(&["c"]);

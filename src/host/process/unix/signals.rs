@@ -18,7 +18,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Notify;
 
 use crate::host::exchange::Cancellation;
-use crate::host::observation::Cancel;
+use crate::host::exchange::observation::Cancel;
 
 /// The signals that cancel an exchange, with the names that the verdict gives them.
 pub(super) const CANCELLING: [(i32, u8, &str); 3] = [

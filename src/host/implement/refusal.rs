@@ -1,6 +1,6 @@
 //! The host's own vocabulary of refusals, with its exit codes (SPEC 2).
 
-use super::observation::Cancel;
+use crate::host::exchange::observation::Cancel;
 
 /// A refusal that the host says itself. `Display` is the detail of the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -94,14 +94,14 @@ impl Refusal {
 }
 
 /// Shorthand for the refusals that come before any process.
-pub(super) fn start_failed(reason: &'static str, detail: impl Into<String>) -> Refusal {
+pub(in crate::host) fn start_failed(reason: &'static str, detail: impl Into<String>) -> Refusal {
     Refusal::StartFailed { reason, detail: detail.into() }
 }
 
 #[cfg(test)]
 impl Refusal {
     /// One of each kind. The match has no wildcard arm, so that it asks for a new kind too.
-    pub(super) fn each() -> Vec<Self> {
+    pub(in crate::host) fn each() -> Vec<Self> {
         let detail = || "why".to_owned();
         let first = Self::Usage(detail());
         std::iter::successors(Some(first), |refusal| {
