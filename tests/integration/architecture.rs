@@ -7,7 +7,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("crate::host", &["src/host/", "src/bin/"]),
     ("satyrn::host", &["src/bin/"]),
     ("crate::engine", &["src/engine/", "src/bin/"]),
-    ("tokio::", &["src/host/process/", "src/host/exchange"]),
+    ("tokio::", &["src/host/process/", "src/host/exchange/"]),
     ("clap::", &["src/host/cli/", "src/engine/cli.rs"]),
     ("Command::new(", &["src/host/process/"]),
     ("std::process::exit", &["src/host/process/unix/launch.rs"]),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::host::cli::parse_deadline;
+use crate::duration::parse_deadline;
 
 /// Examples of `satyrn-host drill`.
 pub const DRILL_EXAMPLES: &str = "\

@@ -1,83 +1,18 @@
 //! The command line of `satyrn-host`: clap's types, and nothing that acts.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{CommandFactory, Parser, Subcommand};
 
+pub mod doctor;
 pub mod drill;
+pub mod implement;
 
-use super::env::Wish;
 use super::pages::{self, PAGES, PROGRAMS, SHELLS};
 use super::schema::NAMES;
 use crate::line::escape_args;
-use drill as drills;
-
-/// The longest deadline.
-const MAX_DEADLINE: Duration = Duration::from_hours(24);
-
-const EXAMPLES: &str = "\
-Examples:
-  satyrn-host implement contract.yaml
-  satyrn-host implement --engine ./my-engine --deadline 5s contract.yaml
-  satyrn-host implement --engine-repo ../engine --format json contract.yaml";
-
-/// The exit codes and the variables of `implement`. A test compares them with what the code has.
-const TABLES: &str = "\
-Exit codes (of implement):
-     0  OK                         the contract is accepted
-     1  HOST_FAILED                a process of the host was killed, had a defect or no room
-     2  USAGE                      the command line was not understood
-     3  CONTRACT_UNREADABLE        the contract file cannot be read, or is not UTF-8
-     4  CONTRACT_INVALID_YAML      the contract is not one YAML document
-     5  CONTRACT_MISSING_FIELD     no mapping, or id or task is not a non-empty string
-     6  REPO_UNAVAILABLE           the repository is not a directory
-     7  INVALID_REQUEST            host and engine do not speak the same protocol
-  8-63  another engine's refusal   its own exit code
-    65  another engine's refusal   where its exit code says nothing
-    69  ENGINE_START_FAILED        nothing ran
-    70  ENGINE_CRASHED             it ended badly, without an answer
-    76  ENGINE_MALFORMED_RESPONSE  it answered something else
-   124  ENGINE_TIMEOUT             the deadline passed
-  128+  ENGINE_CANCELLED           128 + the signal
-   143  ENGINE_CANCELLED           the leash
-
-Environment (a flag beats it):
-  SATYRN_ENGINE       as --engine
-  SATYRN_ENGINE_REPO  as --engine-repo
-  SATYRN_DRILL        as --drill
-  SATYRN_DEADLINE     as --deadline
-  SATYRN_LOG          what to log on stderr: error, warn, info, debug, trace, or TARGET=LEVEL,...
-  PATH                where uv is looked for; empty and relative entries are skipped";
-
-const DOCTOR_EXAMPLES: &str = "\
-Examples:
-  satyrn-host doctor
-  satyrn-host doctor --engine ./my-engine
-  satyrn-host doctor --format json >report.json
-
-It starts one process, the engine, as `implement` would. Of the environment it shows the names of
-what an engine would be given and the values of the variables below. It shows the last line of what
-the engine says, with the values of all other variables replaced by their names; look at it before
-you send it.";
-
-const DOCTOR_TABLES: &str = "\
-Exit codes:
-  0  the engine that would run here accepts a good contract
-  1  something needs attention, or the report cannot be printed
-  2  the command line was not understood; nothing ran
-  128 + N  stopped by signal N
-
-Environment (a flag beats it):
-  SATYRN_ENGINE       as --engine
-  SATYRN_ENGINE_REPO  as --engine-repo
-  SATYRN_DRILL        as --drill
-  SATYRN_DEADLINE     as --deadline of implement
-  SATYRN_LOG          as for implement; the log of the exchange is not shown
-  SATYRN_HOST         the host that the Pi extension runs; shown, not used
-  PATH                where uv and pi are looked for; empty and relative entries are skipped
-  TMPDIR              where the contract for its exchange is put (TEMP on Windows)";
+use doctor::Doctor;
+use implement::{Implement, short};
 
 const SCHEMA_EXAMPLES: &str = "\
 Examples:
@@ -124,9 +59,9 @@ pub enum Invocation {
     /// Run one exchange.
     Implement(Box<Implement>),
     /// Run drills.
-    Drill(drills::Drill),
+    Drill(drill::Drill),
     /// Try an engine on the protocol's cases.
-    Conform(drills::Conform),
+    Conform(drill::Conform),
     /// Say what would run here, and try it.
     Doctor(Doctor),
     /// Print a schema.
@@ -152,8 +87,8 @@ pub enum Invocation {
 #[command(
     name = "satyrn-host",
     version = concat!(env!("CARGO_PKG_VERSION"), " (protocol 1)"),
-    before_help = EXAMPLES,
-    after_help = TABLES
+    before_help = implement::EXAMPLES,
+    after_help = implement::TABLES
 )]
 struct Cli {
     #[command(subcommand)]
@@ -163,16 +98,16 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Have a contract judged by an engine and print one line
-    #[command(before_help = EXAMPLES, after_help = TABLES)]
+    #[command(before_help = implement::EXAMPLES, after_help = implement::TABLES)]
     Implement(Box<Implement>),
     /// Run scripted engines that fail in known ways, and see that the host takes each as it must
-    #[command(before_help = drills::DRILL_EXAMPLES, after_help = drills::EXITS)]
-    Drill(drills::Drill),
+    #[command(before_help = drill::DRILL_EXAMPLES, after_help = drill::EXITS)]
+    Drill(drill::Drill),
     /// Try an engine on every case of the protocol, and see whether a host will understand it
-    #[command(before_help = drills::CONFORM_EXAMPLES, after_help = drills::EXITS)]
-    Conform(drills::Conform),
+    #[command(before_help = drill::CONFORM_EXAMPLES, after_help = drill::EXITS)]
+    Conform(drill::Conform),
     /// Say which engine would run here and why, and try it once; all that a bug report needs
-    #[command(before_help = DOCTOR_EXAMPLES, after_help = DOCTOR_TABLES)]
+    #[command(before_help = doctor::EXAMPLES, after_help = doctor::TABLES)]
     Doctor(Doctor),
     /// Print the JSON Schema of a request, a response, a report or a drill file
     #[command(before_help = SCHEMA_EXAMPLES, after_help = PRINT_EXITS)]
@@ -201,110 +136,6 @@ enum Command {
     /// Serve the engine's protocol: one JSON request on stdin, one JSON response on stdout
     #[command(before_help = PROTOCOL_EXAMPLES, after_help = PROTOCOL_EXITS)]
     Protocol,
-}
-
-/// Options of `satyrn-host implement`.
-#[derive(Args, Debug)]
-pub struct Implement {
-    /// The contract file
-    #[arg(value_name = "CONTRACT", value_hint = ValueHint::FilePath)]
-    pub contract: PathBuf,
-    /// The repository the contract speaks of [default: the working directory]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub repo: Option<PathBuf>,
-    /// Which engine.
-    #[command(flatten)]
-    pub chosen: Chosen,
-    /// How long the whole exchange may take: 500ms, 30s, 2m; at most 24h [default: 30s]
-    #[arg(long, value_name = "DUR", value_parser = parse_deadline)]
-    pub deadline: Option<Duration>,
-    /// Print the line, or a JSON report
-    #[arg(long, value_name = "FORMAT", default_value = "line", value_enum)]
-    pub format: Format,
-    /// Pass one more variable to the engine; NAME=REASON where it loads code or carries a secret
-    #[arg(long = "env", value_name = "NAME[=REASON]", value_parser = Wish::parse)]
-    pub wishes: Vec<Wish>,
-    /// Pass the whole environment to the engine
-    #[arg(long)]
-    pub inherit_env: bool,
-    /// Cancel when the host's own stdin ends
-    #[arg(long)]
-    pub leash: bool,
-    /// Send the bytes of this file in the place of the request; `conform` does
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub request: Option<PathBuf>,
-    /// Say on stderr what is done; twice for more
-    #[arg(short, long, action = clap::ArgAction::Count)]
-    pub verbose: u8,
-}
-
-/// The options that choose an engine, at most one of them.
-#[derive(Args, Debug)]
-#[group(id = "chosen", multiple = false)]
-pub struct Chosen {
-    /// Run `PROGRAM protocol` as the engine; a path, not a bare name
-    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::ExecutablePath)]
-    pub engine: Option<PathBuf>,
-    /// Run `uv run --project DIR satyrn-engine protocol` as the engine
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub engine_repo: Option<PathBuf>,
-    /// Run a drill as the engine: one that fails as its script says
-    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
-    pub drill: Option<PathBuf>,
-}
-
-/// What goes to stdout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// One line.
-    Line,
-    /// One JSON object.
-    Json,
-}
-
-/// Options of `satyrn-host doctor`.
-#[derive(Args, Debug)]
-pub struct Doctor {
-    /// Which engine.
-    #[command(flatten)]
-    pub chosen: Chosen,
-    /// Print a text, or a JSON object
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_enum)]
-    pub format: DoctorFormat,
-}
-
-/// How a doctor's report is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DoctorFormat {
-    /// For people: one fact a line.
-    Text,
-    /// One JSON object.
-    Json,
-}
-
-impl Doctor {
-    /// The command line of the exchange that is tried, after the word `implement`.
-    #[must_use]
-    pub fn words(&self, repo: &Path, contract: &Path) -> Vec<OsString> {
-        let mut words: Vec<OsString> = vec!["--format=json".into(), "--leash".into()];
-        let with = |option: &str, value: &Path| {
-            let mut word = OsString::from(option);
-            word.push(value);
-            word
-        };
-        let options = [
-            ("--engine=", &self.chosen.engine),
-            ("--engine-repo=", &self.chosen.engine_repo),
-            ("--drill=", &self.chosen.drill),
-        ];
-        words.extend(
-            options
-                .iter()
-                .filter_map(|(option, value)| value.as_ref().map(|value| with(option, value))),
-        );
-        words.extend([with("--repo=", repo), "--".into(), contract.into()]);
-        words
-    }
 }
 
 /// The whole command line of `satyrn-host`, for whoever makes pages of it.
@@ -372,92 +203,6 @@ pub fn wants_json(args: &[OsString]) -> bool {
         || options().zip(options().skip(1)).any(|(a, b)| a == "--format" && b == "json")
 }
 
-/// Reads a duration: digits, perhaps with a fraction, and one of the units `ms`, `s`, `m`, `h`.
-///
-/// # Errors
-/// What is wrong with it. Zero, and more than 24 hours, are refused.
-pub fn parse_deadline(text: &str) -> Result<Duration, String> {
-    let unit_at = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let scale = match unit {
-        "ms" => 0.001,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err("needs a number and a unit, such as 500ms, 30s or 2m".to_owned()),
-    };
-    let well_formed = number.starts_with(|c: char| c.is_ascii_digit()) && !number.ends_with('.');
-    let duration = number
-        .parse::<f64>()
-        .ok()
-        .filter(|_| well_formed)
-        .and_then(|number| Duration::try_from_secs_f64(number * scale).ok())
-        .ok_or("needs a number and a unit, such as 500ms, 30s or 2m")?;
-    if duration.is_zero() {
-        return Err("must be more than zero".to_owned());
-    }
-    if duration > MAX_DEADLINE {
-        return Err("must be at most 24h".to_owned());
-    }
-    Ok(duration)
-}
-
-/// Reads the words after `implement` as scripts and editors write them: some of the options below,
-/// each once, and one path. Anything else, right or wrong, is `None`, and clap decides: it takes
-/// longer to set up than an engine to answer. A test holds this to what clap says.
-fn short(words: &[OsString]) -> Option<Implement> {
-    let mut contract = None;
-    let (mut repo, mut engine, mut engine_repo, mut drill) = (None, None, None, None);
-    let (mut deadline, mut format, mut leash) = (None, None, None);
-    let mut words = words.iter().map(|word| word.to_str());
-    while let Some(word) = words.next() {
-        let word = word.filter(|word| !word.is_empty())?;
-        let Some(option) = word.strip_prefix("--") else {
-            once(&mut contract, Some(word).filter(|word| !word.starts_with('-')))?;
-            continue;
-        };
-        if option == "leash" {
-            once(&mut leash, Some(true))?;
-            continue;
-        }
-        let (name, value) = match option.split_once('=') {
-            Some(pair) => pair,
-            None => (option, words.next()?.filter(|value| !value.starts_with('-'))?),
-        };
-        let value = Some(value).filter(|value| !value.is_empty())?;
-        match name {
-            "repo" => once(&mut repo, Some(value.into())),
-            "engine" => once(&mut engine, Some(value.into())),
-            "engine-repo" => once(&mut engine_repo, Some(value.into())),
-            "drill" => once(&mut drill, Some(value.into())),
-            "deadline" => once(&mut deadline, parse_deadline(value).ok()),
-            "format" => once(&mut format, Format::from_str(value, false).ok()),
-            _ => None,
-        }?;
-    }
-    let chosen = Chosen { engine, engine_repo, drill };
-    let choices = [&chosen.engine, &chosen.engine_repo, &chosen.drill];
-    Some(Implement {
-        contract: contract.filter(|_| choices.into_iter().flatten().count() < 2)?.into(),
-        repo,
-        chosen,
-        deadline,
-        format: format.unwrap_or(Format::Line),
-        wishes: Vec::new(),
-        inherit_env: false,
-        leash: leash.unwrap_or_default(),
-        request: None,
-        verbose: 0,
-    })
-}
-
-/// Sets what is not set yet, to something that is there.
-fn once<T>(slot: &mut Option<T>, value: Option<T>) -> Option<()> {
-    let free = slot.is_none();
-    *slot = Some(value?);
-    free.then_some(())
-}
-
 /// A path as text, since JSON cannot carry anything else.
 ///
 /// # Errors
@@ -474,8 +219,11 @@ pub fn utf8(what: &str, path: &OsStr) -> Result<String, String> {
 mod tests {
     use super::super::exchange::observation::Cancel;
     use super::super::implement::refusal::Refusal;
+    use super::implement::Format;
     use super::*;
     use crate::protocol::{self, Code};
+    use std::path::PathBuf;
+    use std::time::Duration;
 
     fn args(words: &[&str]) -> Vec<OsString> {
         std::iter::once(&"satyrn-host").chain(words).map(OsString::from).collect()
@@ -598,7 +346,7 @@ mod tests {
         expected.sort();
         // Both vocabularies have USAGE.
         expected.dedup();
-        let mut found = rows(TABLES);
+        let mut found = rows(implement::TABLES);
         found.sort();
         assert_eq!(found, expected);
     }
@@ -697,48 +445,6 @@ mod tests {
             (&["implement", "json"], false),
         ] {
             assert_eq!(wants_json(&args(words)), expected, "{words:?}");
-        }
-    }
-
-    #[test]
-    fn deadlines() {
-        let ms = |ms| Ok(Duration::from_millis(ms));
-        for (text, expected) in [
-            ("500ms", ms(500)),
-            ("30s", ms(30_000)),
-            ("2m", ms(120_000)),
-            ("24h", ms(86_400_000)),
-            ("1.5s", ms(1500)),
-            ("1ms", ms(1)),
-        ] {
-            assert_eq!(parse_deadline(text), expected, "{text}");
-        }
-        for text in [
-            "",
-            "0s",
-            "0ms",
-            "-1s",
-            "NaN",
-            "NaNs",
-            "inf",
-            "infs",
-            "30",
-            "1e3s",
-            "24.1h",
-            "25h",
-            "1d",
-            "99999999999999999999h",
-            "2147483648s",
-            ".5s",
-            "5.s",
-            "1..2s",
-            "1 s",
-            "+1s",
-            "s",
-            "1S",
-            "0.0000000001ms",
-        ] {
-            assert!(parse_deadline(text).is_err(), "{text}");
         }
     }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::host::cli::DoctorFormat;
+use crate::host::cli::doctor::DoctorFormat;
 use crate::host::drill::formats::printable;
-use crate::host::drill::run::command_line;
+use crate::host::program::command_line;
 use crate::line::{MAX_CHARS, escape, shorten};
 
 /// The version of the JSON object's shape.

@@ -12,17 +12,22 @@ use serde_json::Value;
 
 use facts::{Check, Engine, Environment, Facts, Place, System, Variable};
 
-use super::cli::{self, Doctor, Implement, Invocation};
+use super::cli::doctor::Doctor;
+use super::cli::implement::Implement;
+use super::cli::{self, Invocation};
+use super::context::Surroundings;
 use super::drill::formats::millis;
 use super::drill::run::reported;
 use super::drill::{Said, stopped};
 use super::env::{self, same};
-use super::implement::engines::{self, choose, find, look};
+use super::exchange::launch::Limits;
+use super::implement::engines::{self, choose};
 use super::implement::judge::refused;
-use super::implement::plan::{Limits, Plan, Surroundings, deadline, plan};
+use super::implement::plan::{Plan, deadline, plan};
 use super::implement::refusal::Refusal;
 use super::process::observed::{self, Stop};
 use super::process::own;
+use super::program::{self, find, look};
 use crate::protocol::VERSION;
 
 /// The C library of this build.
@@ -222,13 +227,13 @@ fn tool(name: &str, path: Option<&OsStr>) -> Option<String> {
     find(name, path).map(|program| program.to_string_lossy().into_owned())
 }
 
-fn entry_of(entry: &Path, place: &engines::Place) -> Place {
+fn entry_of(entry: &Path, place: &program::Place) -> Place {
     Place {
         entry: entry.to_string_lossy().into_owned(),
         uv: match place {
-            engines::Place::Skipped => "skipped",
-            engines::Place::Nothing => "not-there",
-            engines::Place::Program(_) => "there",
+            program::Place::Skipped => "skipped",
+            program::Place::Nothing => "not-there",
+            program::Place::Program(_) => "there",
         },
     }
 }

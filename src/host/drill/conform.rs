@@ -14,13 +14,16 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::formats::{Mismatch, Results, Row, State, millis};
-use super::run::{Reported, command_line, differs, many, reported, shown};
+use super::judge::{differs, shown};
+use super::pool::many;
+use super::run::{Reported, reported};
 use crate::host::cli::drill as cli;
+use crate::host::context::Surroundings;
 use crate::host::env;
-use crate::host::implement::engines::absolute;
-use crate::host::implement::plan::{Limits, Surroundings};
+use crate::host::exchange::launch::Limits;
 use crate::host::process::observed::{self, Stop};
 use crate::host::process::own;
+use crate::host::program::{absolute, command_line};
 use crate::line::escape;
 
 /// The cases, and the requests and responses that are files.

@@ -3,16 +3,19 @@
 
 pub mod conform;
 pub mod formats;
+mod judge;
 pub mod player;
+mod pool;
 pub mod run;
 pub mod script;
+mod select;
 pub mod set;
 mod validate;
 
 use std::fmt::Display;
 
 use super::cli::drill as cli;
-use super::implement::plan::Surroundings;
+use super::context::Surroundings;
 use crate::line::escape;
 
 /// What a command prints on stdout, or on stderr if nothing came of it; and its exit code.
@@ -30,7 +33,7 @@ pub fn drill(options: &cli::Drill, around: &Surroundings) -> Said {
         return Ok((text.to_owned(), 0));
     }
     let gone = |why| bad(format!("the working directory is gone: {why}"));
-    let drills = run::choose(options, around.cwd.as_ref().map_err(gone)?).map_err(bad)?;
+    let drills = select::choose(options, around.cwd.as_ref().map_err(gone)?).map_err(bad)?;
     if options.list {
         return Ok((drills.iter().map(|drill| escape(&drill.name) + "\n").collect(), 0));
     }

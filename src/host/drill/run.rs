@@ -1,36 +1,28 @@
 //! The runner: each drill in a host process of its own, started as anybody would start it, and
 //! judged by what it said and by what it left.
 
-use std::ffi::OsStr;
-use std::fmt::Display;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use super::formats::{Mismatch, Results, Row, State, millis};
-use super::script::{Action, ChosenBy, Need, Part, READY, Reader, Script, Text};
-use super::set::{Fault, is_path, load, name, names};
+use super::formats::{Results, Row, State, millis};
+use super::judge::{OVERTIME, Seen, bound, differs, judge};
+use super::pool::many;
+use super::script::{Action, ChosenBy, Part, READY, Reader, Script};
+use super::select::{Drill, missing};
 use crate::host::cli::drill as cli;
+use crate::host::context::Surroundings;
 use crate::host::env;
-use crate::host::implement::engines::{absolute, find};
-use crate::host::implement::plan::{Limits, Surroundings};
 use crate::host::process::observed::{self, Stop};
 use crate::host::process::own;
-use crate::line::escape;
-
-/// How long after its deadline a host has to have ended.
-const OVERTIME: Duration = Duration::from_secs(1);
+use crate::host::program::command_line;
 
 /// How much later the runner stops waiting for it.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -43,85 +35,6 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// The largest output of a host that is kept, in bytes.
 const MAX_OUTPUT: u64 = 8 << 20;
-
-/// A drill that can be run.
-#[derive(Clone, Debug)]
-pub struct Drill {
-    /// What it is called in the results.
-    pub name: String,
-    /// What `--drill` is given: the name of a built-in one, or an absolute path.
-    pub named: String,
-    /// What it says.
-    pub script: Script,
-}
-
-/// Finds the drills that were asked for, in the order of the command line.
-///
-/// # Errors
-/// What cannot be read or understood, one line each.
-pub fn choose(options: &cli::Drill, cwd: &Path) -> Result<Vec<Drill>, String> {
-    let mut drills = Vec::new();
-    let mut faults = Vec::new();
-    let mut add = |what: &Path| {
-        let loaded = name(what, cwd).map_err(Fault::Missing).and_then(|named| {
-            let script = load(&named)?;
-            let name = if is_path(&named) { stem(what) } else { named.clone() };
-            Ok(Drill { name, named, script })
-        });
-        match loaded {
-            Ok(drill) => drills.push(drill),
-            Err(Fault::Missing(why) | Fault::Bad(why)) => faults.push(escape(&why)),
-        }
-    };
-    if options.what.is_empty() {
-        for name in names() {
-            add(name.as_ref());
-        }
-    }
-    for what in &options.what {
-        let dir = absolute(cwd, what);
-        if !dir.is_dir() {
-            add(what);
-            continue;
-        }
-        let shown = escape(&what.to_string_lossy());
-        let files = files(&dir).map_err(|why| format!("{shown}: {why}"))?;
-        if files.is_empty() {
-            return Err(format!("{shown}: no drill (*.yaml) in this directory"));
-        }
-        for file in files {
-            add(&file);
-        }
-    }
-    if !faults.is_empty() {
-        return Err(faults.join("\n"));
-    }
-    if let Some(filter) = &options.filter {
-        drills.retain(|drill| drill.name.contains(filter.as_str()));
-        if drills.is_empty() {
-            return Err(format!("no drill's name contains {filter:?}"));
-        }
-    }
-    Ok(drills)
-}
-
-fn files(dir: &Path) -> Result<Vec<PathBuf>, String> {
-    let entries = fs::read_dir(dir).map_err(|error| error.to_string())?;
-    let mut files: Vec<_> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(is_yaml))
-        .collect();
-    files.sort();
-    Ok(files)
-}
-
-fn is_yaml(end: &OsStr) -> bool {
-    end.eq_ignore_ascii_case("yaml") || end.eq_ignore_ascii_case("yml")
-}
-
-fn stem(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-}
 
 /// Runs them all, several at once, each as often as asked for.
 ///
@@ -144,60 +57,6 @@ pub fn run(drills: &[Drill], options: &cli::Drill, around: &Surroundings) -> Res
     }
     let results = drills.iter().zip(runs).map(|(drill, runs)| row(drill, runs)).collect();
     Ok(Results { command: "drill", results, elapsed_ms: millis(began.elapsed()) })
-}
-
-/// Does `total` things, `jobs` at once, and returns what came of them in their order; or the signal
-/// that stopped it, when none of them runs any more.
-pub(super) fn many<T: Send>(
-    total: usize,
-    jobs: Option<u16>,
-    around: &Surroundings,
-    one: impl Fn(usize, &Stop) -> T + Sync,
-) -> Result<Vec<T>, u8> {
-    let stop = observed::prepare();
-    let cores = || thread::available_parallelism().map_or(1, usize::from);
-    let jobs = jobs.map_or_else(cores, usize::from).min(total).max(1);
-    let bar = progress(total, around);
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(total)));
-    thread::scope(|scope| {
-        for _ in 0..jobs {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= total || stop.asked().is_some() {
-                        return;
-                    }
-                    let came = one(index, &stop);
-                    bar.inc(1);
-                    // Poisoned only if another worker panicked, which the scope passes on.
-                    if let Ok(mut done) = done.lock() {
-                        done.push((index, came));
-                    }
-                }
-            });
-        }
-    });
-    bar.finish_and_clear();
-    if let Some(signal) = stop.asked() {
-        return Err(signal);
-    }
-    let mut done = done.into_inner().unwrap_or_default();
-    done.sort_by_key(|(index, _)| *index);
-    Ok(done.into_iter().map(|(_, came)| came).collect())
-}
-
-/// A bar on stderr, for people only.
-fn progress(total: usize, around: &Surroundings) -> ProgressBar {
-    use std::io::IsTerminal;
-    let dumb = around.var("TERM").is_none_or(|term| term == "dumb");
-    if dumb || !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(total as u64);
-    match ProgressStyle::with_template("{bar:40} {pos}/{len}  {elapsed}") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }
 
 /// One run of one drill.
@@ -229,19 +88,6 @@ fn row(drill: &Drill, runs: Vec<Ran>) -> Row {
     }
 }
 
-/// A command as it can be given to a shell again.
-pub(in crate::host) fn command_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    if cfg!(windows) {
-        // No file's name holds a quote there, and both shells take what stands between two.
-        let plain = |c: char| c.is_alphanumeric() || "\\/:.-_".contains(c);
-        let bare = |word: &str| !word.is_empty() && word.chars().all(plain);
-        let quoted = |word: &str| if bare(word) { word.to_owned() } else { format!("\"{word}\"") };
-        return words.into_iter().map(quoted).collect::<Vec<_>>().join(" ");
-    }
-    // What no shell can be given is a NUL, which no word of a command line holds.
-    shlex::Quoter::new().allow_nul(true).join(words).unwrap_or_default()
-}
-
 fn drill(drill: &Drill, around: &Surroundings, stop: &Stop) -> Ran {
     if let Some(reason) = missing(&drill.script.needs(), around) {
         return Ran { state: State::Skipped { reason }, report: None, elapsed: Duration::ZERO };
@@ -255,37 +101,6 @@ fn drill(drill: &Drill, around: &Surroundings, stop: &Stop) -> Ran {
     };
     let state = if mismatches.is_empty() { State::Passed } else { State::Failed { mismatches } };
     Ran { state, report, elapsed }
-}
-
-/// Why a drill cannot run here.
-fn missing(needs: &[Need], around: &Surroundings) -> Option<String> {
-    let path = around.var("PATH");
-    needs.iter().find_map(|need| {
-        let (there, what) = match need {
-            Need::Linux => (cfg!(target_os = "linux"), "needs Linux"),
-            Need::Unix => (cfg!(unix), "needs Unix"),
-            Need::Windows => (cfg!(windows), "needs Windows"),
-            Need::Proc => {
-                (observed::has_proc(), "needs a /proc that tells the children of a process")
-            }
-            Need::Uv => (find("uv", path.as_deref()).is_some(), "needs uv on PATH"),
-        };
-        (!there).then(|| what.to_owned())
-    })
-}
-
-/// What was seen of one host, from outside.
-#[derive(Clone, Debug, Default)]
-struct Seen {
-    /// The exit code, or the name of the signal.
-    exit: Option<String>,
-    stdout: String,
-    stderr: String,
-    elapsed: Duration,
-    /// What still ran after the host's end; `None` where the system does not tell.
-    left: Option<Vec<String>>,
-    /// What the runner itself could not do.
-    trouble: Option<String>,
 }
 
 /// Runs one host in a directory of its own, which also marks every process that comes of it: as its
@@ -462,17 +277,6 @@ fn act(action: &Action, host: &mut Child, leash: &mut Option<ChildStdin>) -> Res
     }
 }
 
-/// How long the host may take.
-fn bound(script: &Script) -> Duration {
-    let deadline = script.limits.deadline.map_or(Limits::default().deadline, |length| length.0);
-    let frozen = script.when_ready.iter().map(|action| match action {
-        Action::Freeze(length) => length.0,
-        _ => Duration::ZERO,
-    });
-    let most = deadline + frozen.sum::<Duration>() + OVERTIME;
-    script.expect.within.map_or(most, |within| within.0)
-}
-
 /// What still runs there; asked again for as long as something does and there is patience.
 fn left(place: &Path, patience: Duration) -> Option<Vec<String>> {
     let until = Instant::now() + patience;
@@ -483,91 +287,4 @@ fn left(place: &Path, patience: Duration) -> Option<Vec<String>> {
         }
         thread::sleep(TICK);
     }
-}
-
-pub(super) fn differs(what: &str, expected: impl Display, seen: impl Display) -> Mismatch {
-    Mismatch { what: what.to_owned(), expected: expected.to_string(), seen: seen.to_string() }
-}
-
-/// Compares what was seen with what is expected. Pure.
-fn judge(script: &Script, seen: &Seen) -> Vec<Mismatch> {
-    let expect = &script.expect;
-    let report: Option<Value> = seen.stdout.strip_suffix('\n').and_then(|text| {
-        serde_json::from_str(text).ok().filter(|_| !text.contains('\n')).filter(Value::is_object)
-    });
-    let mut found = Vec::new();
-    found.extend(seen.trouble.as_ref().map(|why| differs("run", "the drill can act", why)));
-    let exit = seen.exit.as_deref().unwrap_or("it did not end in time, and was killed");
-    if expect.exit.to_string() != exit {
-        found.push(differs("exit", &expect.exit, exit));
-    }
-    if report.is_none() && !seen.stdout.is_empty() {
-        found.push(differs("stdout", "one JSON object and a line feed", &seen.stdout));
-    }
-    let usage = report.as_ref().is_some_and(|report| report["code"] == "USAGE");
-    if !seen.stderr.is_empty() && !usage {
-        found.push(differs("stderr", "nothing", &seen.stderr));
-    }
-    let member = |path: &str| {
-        path.split('.').fold(report.as_ref(), |value, name| value.and_then(|value| value.get(name)))
-    };
-    let words = [
-        ("code", &expect.code),
-        ("message", &expect.message),
-        ("line", &expect.line),
-        ("reason", &expect.reason),
-        ("launch", &expect.launch),
-    ];
-    for (name, expected) in words {
-        let Some(expected) = expected else { continue };
-        // A host that was killed has said nothing, which a drill may expect.
-        let text = member(name).map_or(String::new(), shown);
-        if !expected.matches(&text) {
-            found.push(differs(name, expected, text));
-        }
-    }
-    for (path, expected) in &expect.report {
-        match member(path) {
-            Some(value) if matches(expected, value) => {}
-            Some(value) => found.push(differs(path, shown(expected), shown(value))),
-            None => found.push(differs(path, shown(expected), "no such member")),
-        }
-    }
-    if let Some(expected) = &expect.warnings {
-        let warnings = member("warnings").and_then(Value::as_array).cloned().unwrap_or_default();
-        let fits = |(text, value): (&Text, &Value)| text.matches(&shown(value));
-        if expected.len() != warnings.len() || !expected.iter().zip(&warnings).all(fits) {
-            let expected: Vec<_> = expected.iter().map(Text::to_string).collect();
-            found.push(differs("warnings", format!("{expected:?}"), Value::from(warnings)));
-        }
-    }
-    let within = bound(script);
-    if seen.elapsed > within {
-        found.push(differs("time", format!("at most {within:?}"), format!("{:?}", seen.elapsed)));
-    }
-    if let Some(left) = &seen.left
-        && left.len() != expect.survivors as usize
-    {
-        let shown = if left.is_empty() { "none".to_owned() } else { left.join("; ") };
-        found.push(differs("survivors", expect.survivors, shown));
-    }
-    let reported = member("process.survivors").and_then(Value::as_u64);
-    if reported.is_some_and(|survivors| survivors != u64::from(expect.survivors)) {
-        found.push(differs("process.survivors", expect.survivors, reported.unwrap_or_default()));
-    }
-    found
-}
-
-fn matches(expected: &Value, value: &Value) -> bool {
-    match expected {
-        Value::String(text) => {
-            Text::try_from(text.clone()).is_ok_and(|text| text.matches(&shown(value)))
-        }
-        other => other == value,
-    }
-}
-
-/// A value as a person writes it: text without quotes.
-pub(super) fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

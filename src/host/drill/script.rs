@@ -19,7 +19,7 @@ use super::validate::{
     all_or_number, checked, environment, exit_code, forever_or_length, forever_or_number,
     ignorable, key, options, parsed, request_bytes, said,
 };
-use crate::host::cli::parse_deadline;
+use crate::duration::parse_deadline;
 use crate::protocol::{Code, Response};
 
 /// The first argument of an executable that plays the engine of a drill.

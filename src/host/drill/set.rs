@@ -8,7 +8,7 @@ use std::path::Path;
 use include_dir::{Dir, include_dir};
 
 use super::script::{MAX_BYTES, Script};
-use crate::host::implement::engines::absolute;
+use crate::host::program::absolute;
 
 /// The drills that ship inside the binary. Adding one is adding a file.
 static BUILT_IN: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/fixtures/drills");

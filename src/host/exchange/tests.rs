@@ -1,3 +1,5 @@
+use super::launch::Limits;
+use super::observation::{Cancel, Input};
 use super::*;
 use std::cell::Cell;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};

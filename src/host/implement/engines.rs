@@ -5,9 +5,10 @@ use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::time::Duration;
 
 use super::refusal::{Refusal, start_failed};
-use crate::host::cli::Implement;
+use crate::host::cli::implement::Implement;
 use crate::host::drill::script::{self, Played, Start};
 use crate::host::drill::set;
+use crate::host::program::{absolute, find};
 
 /// The engine that was chosen, by whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,60 +194,6 @@ fn own(cwd: &Path, exe: &Path, args: Vec<OsString>) -> Command {
     Command { program: exe.to_owned(), own: true, args, cwd: cwd.to_owned() }
 }
 
-/// Joins a path to the working directory, resolving nothing on disk.
-#[must_use]
-pub fn absolute(cwd: &Path, path: &Path) -> PathBuf {
-    // `std::path::absolute` also tidies `.` and doubled separators, and knows Windows' drives.
-    let joined = cwd.join(path);
-    std::path::absolute(&joined).unwrap_or(joined)
-}
-
-/// Finds a program on PATH, as [`look`] does.
-#[must_use]
-pub fn find(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
-    look(name, path).find_map(|(_, place)| match place {
-        Place::Program(program) => Some(program),
-        Place::Skipped | Place::Nothing => None,
-    })
-}
-
-/// What there is at one entry of PATH.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// It was not looked at.
-    Skipped,
-    /// No file of that name that can be run.
-    Nothing,
-    /// The program.
-    Program(PathBuf),
-}
-
-/// Looks for a program at the entries of PATH, one after the other. Empty and relative ones are
-/// skipped: they would mean the working directory, which is often somebody else's repository.
-pub fn look(name: &str, path: Option<&OsStr>) -> impl Iterator<Item = (PathBuf, Place)> {
-    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    path.into_iter().flat_map(std::env::split_paths).map(move |dir| {
-        let candidate = dir.join(&name);
-        let place = match dir.is_absolute() {
-            false => Place::Skipped,
-            true if is_executable(&candidate) => Place::Program(candidate),
-            true => Place::Nothing,
-        };
-        (dir, place)
-    })
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    path.is_file()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -364,31 +311,5 @@ mod tests {
             let batch = batch.contains("x.bat") || batch.contains("x.cmd");
             assert_eq!(refusal.to_string().contains("never run, only an .exe; name"), batch);
         }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn uv_is_found_on_absolute_entries_of_path_only() {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().unwrap();
-        let uv = dir.path().join("uv");
-        std::fs::write(&uv, "").unwrap();
-        let path = |text: String| find("uv", Some(OsStr::new(&text)));
-        let there = dir.path().display();
-        assert_eq!(path(format!("/nowhere:{there}")), None, "not executable");
-        std::fs::set_permissions(&uv, std::fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(path(format!("::.:/nowhere:{there}")), Some(uv.clone()));
-        let places: Vec<_> = look("uv", Some(OsStr::new(&format!(":bin:/nowhere:{there}"))))
-            .map(|(entry, place)| (entry.to_str().unwrap().to_owned(), place))
-            .collect();
-        let expected = [
-            (String::new(), Place::Skipped),
-            ("bin".to_owned(), Place::Skipped),
-            ("/nowhere".to_owned(), Place::Nothing),
-            (there.to_string(), Place::Program(uv)),
-        ];
-        assert_eq!(places, expected);
-        assert_eq!(path(":.:".to_owned()), None);
-        assert_eq!(find("uv", None), None);
     }
 }

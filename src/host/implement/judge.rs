@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::refusal::{Refusal, start_failed};
 use crate::host::exchange::observation::{Cancel, Ended, Observation, StartFault, Stop};
+use crate::json::{Found, NotJson, json};
 use crate::line;
-use crate::protocol::{self, Code, Found, NotJson, Response};
+use crate::protocol::{Code, Response};
 
 /// The reason of a start that failed inside `uv`.
 const UV_FAILED: &str = "uv-failed";
@@ -106,7 +107,7 @@ pub fn judge(terms: Terms, seen: &Observation) -> Outcome {
     if let Some(fault) = &seen.start_fault {
         return refused(&start_fault(fault)); // row 2
     }
-    let read = protocol::json(&seen.stdout.bytes).map(Response::parse);
+    let read = json(&seen.stdout.bytes).map(Response::parse);
     // What is cut at the bound is not the whole of what was written.
     let whole = !matches!(seen.stop, Some(Stop::OutputLimit));
     let (present, valid) = (whole && read.is_ok(), whole && matches!(read, Ok(Ok(_))));

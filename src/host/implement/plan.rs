@@ -1,34 +1,18 @@
 //! From options and surroundings to a plan. Pure but for looking whether files are there.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use super::engines::{Command, Engine, absolute, choose, drilled, resolve};
+use super::engines::{Command, Engine, choose, drilled, resolve};
 use super::refusal::{Refusal, start_failed};
-use crate::host::cli::{Implement, parse_deadline, utf8};
-use crate::host::env::{Environment, Policy, Wish, same, select};
+use crate::duration::parse_deadline;
+use crate::host::cli::implement::Implement;
+use crate::host::cli::utf8;
+use crate::host::context::Surroundings;
+use crate::host::env::{Environment, Policy, Wish, select};
+use crate::host::exchange::launch::Limits;
+use crate::host::program::absolute;
 use crate::line::escape;
-use crate::protocol::{MAX_BYTES, Request};
-
-/// What the process was born into, read once.
-#[derive(Clone, Debug)]
-pub struct Surroundings {
-    /// The environment.
-    pub vars: Vec<(OsString, OsString)>,
-    /// The working directory, or why there is none.
-    pub cwd: Result<PathBuf, String>,
-    /// The host's own executable, or why it cannot be named.
-    pub exe: Result<PathBuf, String>,
-}
-
-impl Surroundings {
-    /// A variable of the snapshot, by its name as the system compares names.
-    #[must_use]
-    pub fn var(&self, name: &str) -> Option<OsString> {
-        self.vars.iter().find(|(set, _)| same(set, name)).map(|(_, value)| value.clone())
-    }
-}
+use crate::protocol::Request;
 
 /// Everything that one exchange needs, decided before anything is started.
 #[derive(Clone, Debug)]
@@ -43,39 +27,6 @@ pub struct Plan {
     pub request: Vec<u8>,
     /// The bounds.
     pub limits: Limits,
-}
-
-/// The bounds of one exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// From before the start to stdout's end and the exit.
-    pub deadline: Duration,
-    /// The largest stdout, in bytes; one more ends the exchange.
-    pub stdout: usize,
-    /// How much of the end of stderr is kept, in bytes.
-    pub stderr: usize,
-    /// How long stdout may stay silent after the engine's own exit while a descendant holds it.
-    pub grace: Duration,
-    /// The longest such wait in all.
-    pub max_grace: Duration,
-    /// How long the group has between TERM and KILL.
-    pub terminate: Duration,
-    /// The bound of the final sweep.
-    pub sweep: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            deadline: Duration::from_secs(30),
-            stdout: MAX_BYTES,
-            stderr: 64 << 10,
-            grace: Duration::from_millis(100),
-            max_grace: Duration::from_secs(2),
-            terminate: Duration::from_millis(100),
-            sweep: Duration::from_millis(500),
-        }
-    }
 }
 
 /// The deadline that the caller chose: the flag's, else the variable's.
@@ -156,6 +107,9 @@ pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal>
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
     use super::*;
     use crate::host::cli::{Invocation, parse};
 

@@ -17,7 +17,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Notify;
 
-use crate::host::exchange::Cancellation;
+use crate::host::exchange::cancel::Cancellation;
 use crate::host::exchange::observation::Cancel;
 
 /// The signals that cancel an exchange, with the names that the verdict gives them.

@@ -25,9 +25,9 @@ use super::bounded_write::{self, timespec};
 use super::signals::{self, Ears, Wake, Watch};
 use super::{launch, tree};
 use crate::host::implement::refusal::{Refusal, start_failed};
-use crate::host::implement::{engines, judge};
+use crate::host::implement::{judge, render};
 use crate::host::process::{NOTICE, Role, notice};
-use crate::host::{cli, render};
+use crate::host::{cli, program};
 
 /// How long after the deadline the inner host may take before it counts as broken. It needs 100 ms
 /// for the engine to end by itself, and at most 500 ms to sweep.
@@ -420,5 +420,5 @@ pub(in crate::host) fn own_executable(named: Option<&OsString>) -> PathBuf {
     }
     #[expect(clippy::disallowed_methods, reason = "asked for before there is a snapshot")]
     let path = std::env::var_os("PATH");
-    engines::find(&named.to_string_lossy(), path.as_deref()).unwrap_or(named)
+    program::find(&named.to_string_lossy(), path.as_deref()).unwrap_or(named)
 }

@@ -19,8 +19,9 @@ use tokio::signal::windows as console;
 use win32job::{ExtendedLimitInfo, Job, JobError};
 
 use super::bounded_write;
+use crate::host::exchange::Streams;
+use crate::host::exchange::cancel::Cancellation;
 use crate::host::exchange::observation::{Cancel, Ended, StartFault};
-use crate::host::exchange::{Cancellation, Streams};
 use crate::host::implement::plan::Plan;
 use crate::host::process::{NOTICE, Remains, Role, notice, tripwire};
 
