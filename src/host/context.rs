@@ -8,7 +8,7 @@ use super::process;
 
 /// The environment, the working directory and the executable.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct Context {
     /// The environment.
     pub vars: Vec<(OsString, OsString)>,
     /// The working directory, or why there is none.
@@ -17,7 +17,7 @@ pub struct Surroundings {
     pub exe: Result<PathBuf, String>,
 }
 
-impl Surroundings {
+impl Context {
     /// A variable of the snapshot, by its name as the system compares names.
     #[must_use]
     pub fn var(&self, name: &str) -> Option<OsString> {
@@ -27,10 +27,10 @@ impl Surroundings {
 
 /// The environment, the working directory and the executable, read once.
 #[must_use]
-pub fn surroundings(name: Option<&OsString>) -> Surroundings {
+pub fn context(name: Option<&OsString>) -> Context {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads them")]
     let vars = std::env::vars_os().collect();
-    Surroundings {
+    Context {
         vars,
         cwd: std::env::current_dir().map_err(|error| error.to_string()),
         exe: std::env::current_exe()

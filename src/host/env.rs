@@ -81,14 +81,14 @@ const SET: &[(&str, &str)] = &[("NO_COLOR", "1"), ("GIT_TERMINAL_PROMPT", "0")];
 
 /// One `--env NAME` or `--env NAME=REASON`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct EnvRequest {
     /// The variable's name.
     pub name: String,
     /// Why it is needed; must be there for a dangerous name.
     pub reason: Option<String>,
 }
 
-impl Wish {
+impl EnvRequest {
     /// Reads the value of one `--env`.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Wish {
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     /// `--env`, in order.
-    pub wishes: Vec<Wish>,
+    pub wishes: Vec<EnvRequest>,
     /// `--inherit-env`: pass everything but the names that are never passed.
     pub inherit: bool,
     /// Whether `uv` is the program.
@@ -148,7 +148,7 @@ pub fn select(vars: &[(OsString, OsString)], policy: &Policy) -> Environment {
         out.vars.push((name.into(), value.into()));
         out.passed.push(((*name).to_owned(), "always set".to_owned()));
     }
-    for Wish { name, .. } in &policy.wishes {
+    for EnvRequest { name, .. } in &policy.wishes {
         if matches_any(name.as_ref(), NEVER, true) {
             out.warnings.push(format!("--env {name}: never passed to an engine"));
         } else if !vars.iter().any(|(set, _)| same(set, name)) {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     fn wishes(wishes: &[&str]) -> Policy {
-        let wishes = wishes.iter().map(|wish| Wish::parse(wish).unwrap()).collect();
+        let wishes = wishes.iter().map(|wish| EnvRequest::parse(wish).unwrap()).collect();
         Policy { wishes, ..Policy::default() }
     }
 
@@ -246,8 +246,8 @@ mod tests {
         for pattern in DANGEROUS {
             let name = pattern.replace('*', "X");
             assert!(names(&[&name], &Policy { uv: true, ..Policy::default() }).is_empty());
-            assert!(Wish::parse(&name).is_err(), "{name}");
-            assert!(Wish::parse(&format!("{name}= ")).is_err(), "{name}");
+            assert!(EnvRequest::parse(&name).is_err(), "{name}");
+            assert!(EnvRequest::parse(&format!("{name}= ")).is_err(), "{name}");
             let policy = wishes(&[&format!("{name}=tests need it")]);
             assert_eq!(names(&[&name], &policy), [name]);
         }
@@ -272,8 +272,8 @@ mod tests {
         let chosen = select(&vars, &policy);
         assert_eq!(chosen.passed[0], ("EDITOR".to_owned(), "--env".to_owned()));
         assert_eq!(chosen.warnings.len(), 2);
-        assert!(Wish::parse("").is_err() && Wish::parse("=x").is_err());
-        assert!(Wish::parse("EDITOR=").is_err());
+        assert!(EnvRequest::parse("").is_err() && EnvRequest::parse("=x").is_err());
+        assert!(EnvRequest::parse("EDITOR=").is_err());
     }
 
     #[test]

@@ -1,16 +1,16 @@
 //! The log on stderr, for whoever asks for it with `-v` or `SATYRN_LOG`.
 
-use super::context::Surroundings;
+use super::context::Context;
 use super::process;
 
 /// Starts logging to stderr, where it was asked for.
 ///
 /// # Errors
 /// `SATYRN_LOG` cannot be read.
-pub(super) fn log(verbose: u8, around: &Surroundings) -> Result<(), String> {
+pub(super) fn log(verbose: u8, context: &Context) -> Result<(), String> {
     use tracing_subscriber::filter::{LevelFilter, Targets};
     use tracing_subscriber::prelude::*;
-    let filter = match (verbose, around.var("SATYRN_LOG")) {
+    let filter = match (verbose, context.var("SATYRN_LOG")) {
         (0, None) => return Ok(()),
         (0, Some(filter)) => filter
             .to_string_lossy()

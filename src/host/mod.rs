@@ -18,11 +18,11 @@ pub mod schema;
 use std::process::ExitCode;
 
 use cli::Invocation;
-use context::surroundings;
+use context::context;
 use implement::judge::refused;
 use implement::refusal::Refusal;
-use implement::{implement, say};
-use print::{complain, tell};
+use implement::{implement, print_verdict};
+use print::{eprint_bounded, print_output};
 use process::Role;
 
 /// Runs `satyrn-host` with the process's own arguments and returns its exit code. `engine` serves
@@ -34,37 +34,42 @@ pub fn main(engine: fn() -> u8) -> ExitCode {
     if let Some(exit) = drill::player::dispatch(&args) {
         return exit;
     }
-    let (args, ears) = match process::dispatch(args) {
+    let (args, source) = match process::dispatch(args) {
         Role::Done(exit) => return exit,
-        Role::Host { args, ears } => (args, ears),
+        Role::Host { args, source } => (args, source),
     };
-    if ears.is_some() {
-        // Said by the guard, as HOST_FAILED, in the form that was asked for.
+    if source.is_some() {
+        // CommandOutput by the guard, as HOST_FAILED, in the form that was asked for.
         std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "defect")));
     }
     let exit = match cli::parse(&args) {
         Invocation::Implement(options) => {
             let defect = || {
                 let refusal = Refusal::HostFailed("its own process had a defect".to_owned());
-                say(&refused(&refusal), cli::wants_json(&args), None)
+                print_verdict(&refused(&refusal), cli::wants_json(&args), None)
             };
-            process::shield(|| implement(&options, ears, args.first(), engine), defect)
+            process::catch_panic(|| implement(&options, source, args.first(), engine), defect)
         }
-        Invocation::Drill(options) => tell(drill::drill(&options, &surroundings(args.first()))),
-        Invocation::Conform(options) => tell(drill::conform(&options, &surroundings(args.first()))),
-        Invocation::Doctor(options) => tell(doctor::doctor(&options, &surroundings(args.first()))),
+        Invocation::Drill(options) => print_output(drill::drill(&options, &context(args.first()))),
+        Invocation::Conform(options) => {
+            print_output(drill::conform(&options, &context(args.first())))
+        }
+        Invocation::Doctor(options) => {
+            print_output(doctor::doctor(&options, &context(args.first())))
+        }
         Invocation::Schema(name) => {
             let unknown = || (format!("error: no schema {name}"), 2);
-            tell(schema::text(name).map(|text| (text.to_owned(), 0)).ok_or_else(unknown))
+            print_output(schema::text(name).map(|text| (text.to_owned(), 0)).ok_or_else(unknown))
         }
         Invocation::Usage { detail, hint } => {
-            let exit = say(&refused(&Refusal::Usage(detail)), cli::wants_json(&args), None);
-            complain(hint.trim_end());
+            let exit =
+                print_verdict(&refused(&Refusal::Usage(detail)), cli::wants_json(&args), None);
+            eprint_bounded(hint.trim_end());
             exit
         }
-        Invocation::Print { text, exit: 0 } => tell(Ok((text, 0))),
+        Invocation::Print { text, exit: 0 } => print_output(Ok((text, 0))),
         Invocation::Print { text, exit } => {
-            complain(text.trim_end());
+            eprint_bounded(text.trim_end());
             exit
         }
     };

@@ -3,23 +3,23 @@
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
-use super::drill::Said;
+use super::drill::CommandOutput;
 use super::process;
 
 /// Prints what a command has to say and returns its exit code.
-pub(super) fn tell(said: Said) -> u8 {
+pub(super) fn print_output(said: CommandOutput) -> u8 {
     match said {
         Ok((text, exit)) => match print(&text) {
             Ok(()) => exit,
             // As the shell's own tools do it: who closes the pipe has seen enough.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => exit,
             Err(error) => {
-                complain(&format!("error: cannot print it: {error}"));
+                eprint_bounded(&format!("error: cannot print it: {error}"));
                 exit.max(1)
             }
         },
         Err((why, exit)) => {
-            complain(&why);
+            eprint_bounded(&why);
             exit
         }
     }
@@ -31,7 +31,7 @@ fn print(text: &str) -> std::io::Result<()> {
 }
 
 /// A hint that nobody has room for is lost; it is not waited for long.
-pub(super) fn complain(text: &str) {
+pub(super) fn eprint_bounded(text: &str) {
     let patience = Duration::from_millis(100);
     process::bounded_write::write(std::io::stderr(), format!("{text}\n").as_bytes(), patience);
 }

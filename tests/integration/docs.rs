@@ -634,7 +634,7 @@ fn every_reason_stands_on_the_page_of_refusals() {
         }
     }
     let page = std::fs::read_to_string(root().join("docs/refusals.md")).unwrap();
-    let (_, table) = page.split_once("## Said by the host").unwrap();
+    let (_, table) = page.split_once("## CommandOutput by the host").unwrap();
     let word = Regex::new("`([a-z0-9-]+)`").unwrap();
     let cells = table.lines().filter_map(|row| row.split('|').nth(3));
     let named = cells.flat_map(|cell| word.captures_iter(cell).map(|found| found[1].to_owned()));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 
 use crate::duration::parse_deadline;
-use crate::host::env::Wish;
+use crate::host::env::EnvRequest;
 
 /// Examples of `satyrn-host implement`.
 pub const EXAMPLES: &str = "\
@@ -63,8 +63,8 @@ pub struct Implement {
     #[arg(long, value_name = "FORMAT", default_value = "line", value_enum)]
     pub format: Format,
     /// Pass one more variable to the engine; NAME=REASON where it loads code or carries a secret
-    #[arg(long = "env", value_name = "NAME[=REASON]", value_parser = Wish::parse)]
-    pub wishes: Vec<Wish>,
+    #[arg(long = "env", value_name = "NAME[=REASON]", value_parser = EnvRequest::parse)]
+    pub wishes: Vec<EnvRequest>,
     /// Pass the whole environment to the engine
     #[arg(long)]
     pub inherit_env: bool,

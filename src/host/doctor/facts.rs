@@ -156,7 +156,7 @@ impl Facts {
     }
 
     fn text(&self) -> String {
-        let mut rows = self.surroundings();
+        let mut rows = self.context();
         rows.extend(self.chosen());
         let path = |path: &Option<String>| path.clone().unwrap_or_else(|| "not on PATH".to_owned());
         rows.extend([("uv", path(&self.uv)), ("pi", path(&self.pi))]);
@@ -184,7 +184,7 @@ impl Facts {
         out
     }
 
-    fn surroundings(&self) -> Vec<(&'static str, String)> {
+    fn context(&self) -> Vec<(&'static str, String)> {
         let System { os, arch, abi, kernel, .. } = &self.system;
         let abi = abi.map_or(String::new(), |abi| format!(" {abi}"));
         let kernel = kernel.as_ref().map_or(String::new(), |kernel| format!(", kernel {kernel}"));

@@ -15,10 +15,10 @@ use facts::{Check, Engine, Environment, Facts, Place, System, Variable};
 use super::cli::doctor::Doctor;
 use super::cli::implement::Implement;
 use super::cli::{self, Invocation};
-use super::context::Surroundings;
+use super::context::Context;
 use super::drill::formats::millis;
 use super::drill::run::reported;
-use super::drill::{Said, stopped};
+use super::drill::{CommandOutput, stopped};
 use super::env::{self, same};
 use super::exchange::launch::Limits;
 use super::implement::engines::{self, choose};
@@ -26,7 +26,7 @@ use super::implement::judge::refused;
 use super::implement::plan::{Plan, deadline, plan};
 use super::implement::refusal::Refusal;
 use super::process::observed::{self, Stop};
-use super::process::own;
+use super::process::self_command;
 use super::program::{self, find, look};
 use crate::protocol::VERSION;
 
@@ -51,17 +51,17 @@ const CONTRACT: &str = include_str!("../../../fixtures/contracts/good.yaml");
 ///
 /// # Errors
 /// It was stopped by a signal.
-pub fn doctor(options: &Doctor, around: &Surroundings) -> Said {
+pub fn doctor(options: &Doctor, context: &Context) -> CommandOutput {
     let stop = observed::prepare();
-    let facts = examine(options, around, &stop);
+    let facts = examine(options, context, &stop);
     if let Some(signal) = stop.asked() {
         return Err(stopped(signal));
     }
     Ok((facts.render(options.format), u8::from(!facts.attention().is_empty())))
 }
 
-fn examine(options: &Doctor, around: &Surroundings, stop: &Stop) -> Facts {
-    let path = around.var("PATH");
+fn examine(options: &Doctor, context: &Context, stop: &Stop) -> Facts {
+    let path = context.var("PATH");
     let text = |path: &Result<PathBuf, String>| {
         path.as_ref().ok().map(|path| path.to_string_lossy().into_owned())
     };
@@ -70,11 +70,11 @@ fn examine(options: &Doctor, around: &Surroundings, stop: &Stop) -> Facts {
     let dir = stage.as_ref().map_or(Path::new("."), |stage| stage.path());
     let words = options.words(dir, &dir.join("contract.yaml"));
     let (engine, environment, bound) = match implement(&words) {
-        Ok(implement) => chosen(&implement, around),
+        Ok(implement) => chosen(&implement, context),
         Err(why) => (refusing(&Refusal::Usage(why)), None, Limits::default().deadline),
     };
     let check = match &stage {
-        Ok(_) => check(&words, bound, stop, &around.vars),
+        Ok(_) => check(&words, bound, stop, &context.vars),
         Err(error) => Check::impossible(format!(
             "no directory for its contract can be made in {} (TMPDIR): {error}",
             std::env::temp_dir().display()
@@ -90,10 +90,10 @@ fn examine(options: &Doctor, around: &Surroundings, stop: &Stop) -> Facts {
             kernel: kernel(),
             tells_children: observed::has_proc(),
         },
-        executable: text(&around.exe),
-        directory: text(&around.cwd),
+        executable: text(&context.exe),
+        directory: text(&context.cwd),
         engine,
-        variables: variables(around),
+        variables: variables(context),
         environment,
         uv: tool("uv", path.as_deref()),
         pi: tool("pi", path.as_deref()),
@@ -124,12 +124,12 @@ fn implement(words: &[OsString]) -> Result<Box<Implement>, String> {
 }
 
 /// Which engine, as what command, with which variables, and how long it may take.
-fn chosen(options: &Implement, around: &Surroundings) -> (Engine, Option<Environment>, Duration) {
-    let choice = choose(options, &|name| around.var(name)).ok();
-    let planned = plan(options, around);
+fn chosen(options: &Implement, context: &Context) -> (Engine, Option<Environment>, Duration) {
+    let choice = choose(options, &|name| context.var(name)).ok();
+    let planned = plan(options, context);
     let bound = match &planned {
         Ok(plan) => plan.limits.deadline,
-        Err(_) => deadline(options, around).ok().flatten().unwrap_or(Limits::default().deadline),
+        Err(_) => deadline(options, context).ok().flatten().unwrap_or(Limits::default().deadline),
     };
     let engine = Engine {
         kind: choice.as_ref().map(|(engine, _)| match engine {
@@ -147,7 +147,7 @@ fn chosen(options: &Implement, around: &Surroundings) -> (Engine, Option<Environ
     let environment = planned.ok().map(|plan| {
         let passed: Vec<_> = plan.environment.passed.into_iter().map(|(name, _)| name).collect();
         let is_passed = |name: &OsStr| passed.iter().any(|passed| same(name, passed));
-        let withheld = around.vars.iter().filter(|(name, _)| !is_passed(name)).count();
+        let withheld = context.vars.iter().filter(|(name, _)| !is_passed(name)).count();
         Environment { passed, withheld }
     });
     (engine, environment, bound)
@@ -170,7 +170,7 @@ fn refusing(refusal: &Refusal) -> Engine {
 
 /// One exchange, by a host process of its own, which inherits everything as any other would.
 fn check(words: &[OsString], bound: Duration, stop: &Stop, vars: &[(OsString, OsString)]) -> Check {
-    let mut host = own();
+    let mut host = self_command();
     host.arg("implement").args(words);
     let (report, elapsed) = match reported(&mut host, bound, stop) {
         Ok(reported) => reported,
@@ -205,15 +205,15 @@ fn without_values(line: &str, vars: &[(OsString, OsString)]) -> String {
 }
 
 /// The variables of ours that are set. Of those that mean nothing to the host, the name alone.
-fn variables(around: &Surroundings) -> Vec<Variable> {
+fn variables(context: &Context) -> Vec<Variable> {
     let shown = || env::HOST.iter().chain([&FOR_PI]);
     let mut found: Vec<_> = shown()
         .filter_map(|name| {
-            let value = around.var(name)?.to_string_lossy().into_owned();
+            let value = context.var(name)?.to_string_lossy().into_owned();
             Some(Variable { name: (*name).to_owned(), value: Some(value) })
         })
         .collect();
-    let others = around.vars.iter().filter(|(name, _)| {
+    let others = context.vars.iter().filter(|(name, _)| {
         let ours = name.to_string_lossy().to_ascii_uppercase().starts_with("SATYRN_");
         ours && !shown().any(|known| same(name, known))
     });
@@ -248,8 +248,8 @@ fn kernel() -> Option<String> {
 mod tests {
     use super::*;
 
-    fn around(vars: &[(&str, &str)]) -> Surroundings {
-        Surroundings {
+    fn context(vars: &[(&str, &str)]) -> Context {
+        Context {
             vars: vars.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             cwd: Ok(std::path::absolute("here").unwrap()),
             exe: Ok(std::path::absolute("host").unwrap()),
@@ -262,7 +262,7 @@ mod tests {
             panic!("{words:?}")
         };
         let words = options.words("/r".as_ref(), "/r/contract.yaml".as_ref());
-        super::chosen(&implement(&words).unwrap(), &around(vars))
+        super::chosen(&implement(&words).unwrap(), &context(vars))
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
             ("S3CRET-ZONE S3CRET-ZONE", "$TZ $TZ"),
             ("no /usr/bin ./engine", "no /usr/bin ./engine"),
         ] {
-            assert_eq!(without_values(line, &around(&vars).vars), expected);
+            assert_eq!(without_values(line, &context(&vars).vars), expected);
         }
     }
 
@@ -331,7 +331,7 @@ mod tests {
             ("SATYRN_LATER", "hunter2"),
             ("SATYRN_DEADLINE", "9s"),
         ];
-        let found: Vec<_> = variables(&around(&vars))
+        let found: Vec<_> = variables(&context(&vars))
             .into_iter()
             .map(|variable| (variable.name, variable.value))
             .collect();

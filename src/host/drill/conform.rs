@@ -18,11 +18,11 @@ use super::judge::{differs, shown};
 use super::pool::many;
 use super::run::{Reported, reported};
 use crate::host::cli::drill as cli;
-use crate::host::context::Surroundings;
+use crate::host::context::Context;
 use crate::host::env;
 use crate::host::exchange::launch::Limits;
 use crate::host::process::observed::{self, Stop};
-use crate::host::process::own;
+use crate::host::process::self_command;
 use crate::host::program::{absolute, command_line};
 use crate::line::escape;
 
@@ -100,8 +100,9 @@ impl From<String> for Fault {
 ///
 /// # Errors
 /// The engine does not start, the stage cannot be set, or it was stopped.
-pub fn run(options: &cli::Conform, around: &Surroundings) -> Result<Results, Fault> {
-    let cwd = around.cwd.as_ref().map_err(|why| format!("the working directory is gone: {why}"))?;
+pub fn run(options: &cli::Conform, context: &Context) -> Result<Results, Fault> {
+    let cwd =
+        context.cwd.as_ref().map_err(|why| format!("the working directory is gone: {why}"))?;
     let stage = tempfile::Builder::new().prefix("satyrn-conform-").tempdir();
     let stage = stage.map_err(|error| format!("cannot set the stage: {error}"))?;
     let place = set(stage.path()).map_err(|error| format!("cannot set the stage: {error}"))?;
@@ -117,13 +118,14 @@ pub fn run(options: &cli::Conform, around: &Surroundings) -> Result<Results, Fau
     };
     // Tried once before anything is judged: `uv` may have to make the checkout's environment first,
     // and an engine that does not start would fail every case in the same words.
-    let tried = many(1, Some(1), around, |_, stop| one(&cases[0], stop)).map_err(Fault::Stopped)?;
+    let tried =
+        many(1, Some(1), context, |_, stop| one(&cases[0], stop)).map_err(Fault::Stopped)?;
     let report = tried.into_iter().next().and_then(|row| row.report);
     let report: Option<Value> = report.and_then(|report| serde_json::from_str(report.get()).ok());
     if let Some(report) = report.filter(|report| report["launch"] == "launch-failed") {
         return Err(format!("nothing could be tried: {}", shown(&report["line"])).into());
     }
-    let results = many(cases.len(), options.jobs, around, |index, stop| one(&cases[index], stop))
+    let results = many(cases.len(), options.jobs, context, |index, stop| one(&cases[index], stop))
         .map_err(Fault::Stopped)?;
     Ok(Results { command: "conform", results, elapsed_ms: millis(began.elapsed()) })
 }
@@ -197,7 +199,7 @@ fn exchange(
     options: &cli::Conform,
     stop: &Stop,
 ) -> Reported {
-    let mut command = own();
+    let mut command = self_command();
     command.args(["implement", "--format", "json", "--request"]).arg(request).args(engine);
     command.args(["--leash", "--"]).arg(&place.contract);
     for name in env::HOST {

@@ -15,37 +15,37 @@ mod validate;
 use std::fmt::Display;
 
 use super::cli::drill as cli;
-use super::context::Surroundings;
+use super::context::Context;
 use crate::line::escape;
 
 /// What a command prints on stdout, or on stderr if nothing came of it; and its exit code.
-pub type Said = Result<(String, u8), (String, u8)>;
+pub type CommandOutput = Result<(String, u8), (String, u8)>;
 
 /// `satyrn-host drill`.
 ///
 /// # Errors
 /// The command line names something that is no drill, or a drill file has a mistake.
 /// Or it was stopped.
-pub fn drill(options: &cli::Drill, around: &Surroundings) -> Said {
+pub fn drill(options: &cli::Drill, context: &Context) -> CommandOutput {
     if let Some(name) = &options.show {
         let text = set::built_in(name)
             .ok_or_else(|| bad(format!("no built-in drill: {}", escape(name))))?;
         return Ok((text.to_owned(), 0));
     }
     let gone = |why| bad(format!("the working directory is gone: {why}"));
-    let drills = select::choose(options, around.cwd.as_ref().map_err(gone)?).map_err(bad)?;
+    let drills = select::choose(options, context.cwd.as_ref().map_err(gone)?).map_err(bad)?;
     if options.list {
         return Ok((drills.iter().map(|drill| escape(&drill.name) + "\n").collect(), 0));
     }
-    Ok(said(&run::run(&drills, options, around).map_err(stopped)?, options.format))
+    Ok(said(&run::run(&drills, options, context).map_err(stopped)?, options.format))
 }
 
 /// `satyrn-host conform`.
 ///
 /// # Errors
 /// Nothing could be tried, or it was stopped.
-pub fn conform(options: &cli::Conform, around: &Surroundings) -> Said {
-    let results = conform::run(options, around).map_err(|fault| match fault {
+pub fn conform(options: &cli::Conform, context: &Context) -> CommandOutput {
+    let results = conform::run(options, context).map_err(|fault| match fault {
         conform::Fault::Bad(why) => bad(why),
         conform::Fault::Stopped(signal) => stopped(signal),
     });

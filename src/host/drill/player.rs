@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::script::{Descendant, Output, READY, ROLE, Step, Stream, Write};
 use super::set::load;
-use crate::host::process::{own, self_ops};
+use crate::host::process::{self_command, self_ops};
 
 /// How many bytes go into one write where nothing else is said and there is more than this.
 const WRITE: usize = 1 << 20;
@@ -111,7 +111,7 @@ impl Player<'_> {
     fn spawn(&self, descendant: &Descendant, left: u8) -> Result<(Child, PipeReader), String> {
         let path: Vec<_> = self.path.iter().map(usize::to_string).collect();
         let (up, reports) = std::io::pipe().map_err(|error| error.to_string())?;
-        let mut command = own();
+        let mut command = self_command();
         command.arg(ROLE).arg(self.named).arg(path.join(".")).arg(left.to_string());
         // It says that it is up on the one stream that no descendant has to hold.
         command.stdin(reports);

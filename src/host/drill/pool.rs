@@ -6,7 +6,7 @@ use std::thread;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::host::context::Surroundings;
+use crate::host::context::Context;
 use crate::host::process::observed::{self, Stop};
 
 /// Does `total` things, `jobs` at once, and returns what came of them in their order; or the signal
@@ -14,13 +14,13 @@ use crate::host::process::observed::{self, Stop};
 pub(super) fn many<T: Send>(
     total: usize,
     jobs: Option<u16>,
-    around: &Surroundings,
+    context: &Context,
     one: impl Fn(usize, &Stop) -> T + Sync,
 ) -> Result<Vec<T>, u8> {
     let stop = observed::prepare();
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     let jobs = jobs.map_or_else(cores, usize::from).min(total).max(1);
-    let bar = progress(total, around);
+    let bar = progress(total, context);
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(total)));
     thread::scope(|scope| {
         for _ in 0..jobs {
@@ -50,9 +50,9 @@ pub(super) fn many<T: Send>(
 }
 
 /// A bar on stderr, for people only.
-fn progress(total: usize, around: &Surroundings) -> ProgressBar {
+fn progress(total: usize, context: &Context) -> ProgressBar {
     use std::io::IsTerminal;
-    let dumb = around.var("TERM").is_none_or(|term| term == "dumb");
+    let dumb = context.var("TERM").is_none_or(|term| term == "dumb");
     if dumb || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }

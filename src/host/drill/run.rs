@@ -18,10 +18,10 @@ use super::pool::many;
 use super::script::{Action, ChosenBy, Part, READY, Reader, Script};
 use super::select::{Drill, missing};
 use crate::host::cli::drill as cli;
-use crate::host::context::Surroundings;
+use crate::host::context::Context;
 use crate::host::env;
 use crate::host::process::observed::{self, Stop};
-use crate::host::process::own;
+use crate::host::process::self_command;
 use crate::host::program::command_line;
 
 /// How much later the runner stops waiting for it.
@@ -40,9 +40,9 @@ const MAX_OUTPUT: u64 = 8 << 20;
 ///
 /// # Errors
 /// The signal that stopped it.
-pub fn run(drills: &[Drill], options: &cli::Drill, around: &Surroundings) -> Result<Results, u8> {
+pub fn run(drills: &[Drill], options: &cli::Drill, context: &Context) -> Result<Results, u8> {
     let one = |index: usize, stop: &Stop| {
-        let mut ran = drill(&drills[index % drills.len()], around, stop);
+        let mut ran = drill(&drills[index % drills.len()], context, stop);
         // One report of each drill is told; those of many runs would only fill the memory.
         if index >= drills.len() && !matches!(ran.state, State::Failed { .. }) {
             ran.report = None;
@@ -52,7 +52,7 @@ pub fn run(drills: &[Drill], options: &cli::Drill, around: &Surroundings) -> Res
     let total = drills.len() * usize::from(options.repeat);
     let began = Instant::now();
     let mut runs: Vec<Vec<Ran>> = drills.iter().map(|_| Vec::new()).collect();
-    for (index, ran) in many(total, options.jobs, around, one)?.into_iter().enumerate() {
+    for (index, ran) in many(total, options.jobs, context, one)?.into_iter().enumerate() {
         runs[index % drills.len()].push(ran);
     }
     let results = drills.iter().zip(runs).map(|(drill, runs)| row(drill, runs)).collect();
@@ -88,8 +88,8 @@ fn row(drill: &Drill, runs: Vec<Ran>) -> Row {
     }
 }
 
-fn drill(drill: &Drill, around: &Surroundings, stop: &Stop) -> Ran {
-    if let Some(reason) = missing(&drill.script.needs(), around) {
+fn drill(drill: &Drill, context: &Context, stop: &Stop) -> Ran {
+    if let Some(reason) = missing(&drill.script.needs(), context) {
         return Ran { state: State::Skipped { reason }, report: None, elapsed: Duration::ZERO };
     }
     let (mismatches, report, elapsed) = match attempt(drill, stop) {
@@ -112,7 +112,7 @@ fn attempt(drill: &Drill, stop: &Stop) -> Result<Seen, String> {
         0 => "contract.yaml".to_owned(),
         bytes => "x".repeat(bytes as usize),
     };
-    let mut command = own();
+    let mut command = self_command();
     command.args(["implement", "--format", "json"]);
     if script.host.chosen_by == ChosenBy::Flag {
         command.arg("--drill").arg(&drill.named);

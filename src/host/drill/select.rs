@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::script::{Need, Script};
 use super::set::{Fault, is_path, load, name, names};
 use crate::host::cli::drill as cli;
-use crate::host::context::Surroundings;
+use crate::host::context::Context;
 use crate::host::process::observed;
 use crate::host::program::{absolute, find};
 use crate::line::escape;
@@ -92,8 +92,8 @@ fn stem(path: &Path) -> String {
 }
 
 /// Why a drill cannot run here.
-pub(super) fn missing(needs: &[Need], around: &Surroundings) -> Option<String> {
-    let path = around.var("PATH");
+pub(super) fn missing(needs: &[Need], context: &Context) -> Option<String> {
+    let path = context.var("PATH");
     needs.iter().find_map(|need| {
         let (there, what) = match need {
             Need::Linux => (cfg!(target_os = "linux"), "needs Linux"),

@@ -17,7 +17,7 @@ use super::implement::plan::Plan;
 use super::process::{self, Child, ChildStreams};
 use cancel::Cancellation;
 use observation::{Ended, Observation, StartFault, Stop};
-use stdio::Conversation;
+use stdio::StdioPump;
 pub(super) use stdio::Streams;
 
 /// The signals by which an engine may have ended because all processes were asked to end at once.
@@ -28,7 +28,7 @@ const LAST_WISH: Duration = Duration::from_millis(5);
 
 /// Runs one engine process and sees it to its end; `engine` is the embedded one. Returns within the
 /// deadline plus [`terminate`](launch::Limits::terminate), [`sweep`](launch::Limits::sweep) and a few milliseconds, whatever the
-/// engine does. `listen` is called within the runtime, and hands the cancellation to whoever may ask
+/// engine does. `forward_cancels` is called within the runtime, and hands the cancellation to whoever may ask
 /// for the end; what was asked for before is not lost on its way there.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ const LAST_WISH: Duration = Duration::from_millis(5);
 pub fn exchange(
     plan: &Plan,
     engine: fn() -> u8,
-    listen: impl FnOnce(Cancellation) -> std::io::Result<()>,
+    forward_cancels: impl FnOnce(Cancellation) -> std::io::Result<()>,
 ) -> std::io::Result<Observation> {
     let began = Instant::now();
     let faulty = |fault| Observation { start_fault: Some(fault), ..Observation::default() };
@@ -47,7 +47,7 @@ pub fn exchange(
             let runtime = Builder::new_current_thread().enable_all().build()?;
             let seen = runtime.block_on(async {
                 let cancel = Cancellation::default();
-                listen(cancel.clone())?;
+                forward_cancels(cancel.clone())?;
                 let (child, streams) = spawned.connect()?;
                 std::io::Result::Ok(converse(plan, child, streams, began, &cancel).await)
             });
@@ -70,7 +70,7 @@ async fn converse(
 ) -> Result<Observation, StartFault> {
     let mut seen = Observation { pid: Some(child.pid()), ..Observation::default() };
     let deadline = began + plan.limits.deadline;
-    let mut talk = Conversation::new(streams, &plan.request, plan.limits);
+    let mut pump = StdioPump::new(streams, &plan.request, plan.limits);
     let started = tokio::select! {
         biased;
         started = child.started() => started.map(|()| None),
@@ -79,20 +79,20 @@ async fn converse(
     seen.stop = started.inspect_err(|_| drop(child.destroy(plan.limits.sweep)))?;
     if seen.stop.is_none() {
         seen.started = true;
-        seen.stop = talk.run(|| child.has_exited(), child.exited(), deadline, cancel).await;
+        seen.stop = pump.run(|| child.has_exited(), child.exited(), deadline, cancel).await;
     }
     if seen.stop.is_some() {
         // From here on a broken pipe would be the host's own doing, not the engine's.
-        talk.stdin = None;
+        pump.stdin = None;
     }
-    let complete = talk.stdout.is_none();
+    let complete = pump.stdout.is_none();
     if matches!(seen.stop, Some(Stop::Deadline | Stop::Cancelled(_))) {
         child.terminate();
         let until = Instant::now() + plan.limits.terminate;
-        talk.wind_down(child.gone(), until, cancel).await;
+        pump.wind_down(child.gone(), until, cancel).await;
     }
     let end = child.destroy(plan.limits.sweep);
-    talk.drain().await;
+    pump.drain().await;
     // Who was asked to stop has not crashed.
     let wished = matches!(&end.ended, Some(Ended::Signal(by)) if WISHES.contains(&by.as_str()));
     if seen.stop.is_none() && wished {
@@ -100,8 +100,8 @@ async fn converse(
         seen.stop = cancel.by.get().cloned().map(Stop::Cancelled);
     }
     // Before the program ran, exit and request were those of the host's own child.
-    seen.input = seen.started.then_some(talk.input);
-    (seen.stdout, seen.stderr) = talk.captured();
+    seen.input = seen.started.then_some(pump.input);
+    (seen.stdout, seen.stderr) = pump.captured();
     // An end that the host brought about says nothing about the output.
     seen.stdout.complete &= complete || seen.stop.is_none();
     seen.ended = end.ended.filter(|_| seen.started);

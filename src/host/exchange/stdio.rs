@@ -27,7 +27,7 @@ pub(in crate::host) struct Streams<I, O, E> {
 }
 
 /// Writes the request and reads both outputs at once, so that no pipe can fill up and block.
-pub(super) struct Conversation<'a, I, O, E> {
+pub(super) struct StdioPump<'a, I, O, E> {
     pub(super) stdin: Option<I>,
     unwritten: &'a [u8],
     pub(super) input: Input,
@@ -50,7 +50,7 @@ enum Step {
     Other,
 }
 
-impl<'a, I, O, E> Conversation<'a, I, O, E>
+impl<'a, I, O, E> StdioPump<'a, I, O, E>
 where
     I: AsyncWrite + Unpin,
     O: AsyncRead + Unpin,

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::sleep;
 
-type Talk<'a> = Conversation<'a, DuplexStream, DuplexStream, DuplexStream>;
+type Pump<'a> = StdioPump<'a, DuplexStream, DuplexStream, DuplexStream>;
 
 /// The engine's ends of the three streams.
 struct Far {
@@ -14,12 +14,12 @@ struct Far {
     stderr: DuplexStream,
 }
 
-fn pair(request: &[u8], limits: Limits) -> (Talk<'_>, Far) {
+fn pair(request: &[u8], limits: Limits) -> (Pump<'_>, Far) {
     let ((stdin, far_in), (stdout, far_out), (stderr, far_err)) =
         (duplex(1024), duplex(1024), duplex(1024));
     let streams = Streams { stdin: Some(stdin), stdout, stderr };
     (
-        Conversation::new(streams, request, limits),
+        StdioPump::new(streams, request, limits),
         Far { stdin: far_in, stdout: far_out, stderr: far_err },
     )
 }
@@ -34,8 +34,8 @@ async fn run<'a, F: Future<Output = Option<DuplexStream>>>(
     limits: Limits,
     cancel: &Cancellation,
     script: impl FnOnce(Far) -> F,
-) -> (Option<Stop>, Talk<'a>, Duration, Option<DuplexStream>) {
-    let (mut talk, far) = pair(request, limits);
+) -> (Option<Stop>, Pump<'a>, Duration, Option<DuplexStream>) {
+    let (mut pump, far) = pair(request, limits);
     let gone = Cell::new(false);
     let held = Cell::new(None);
     let engine = async {
@@ -43,14 +43,14 @@ async fn run<'a, F: Future<Output = Option<DuplexStream>>>(
         gone.set(true);
     };
     let began = Instant::now();
-    let stop = talk.run(|| gone.get(), engine, began + limits.deadline, cancel).await;
-    (stop, talk, began.elapsed(), held.take())
+    let stop = pump.run(|| gone.get(), engine, began + limits.deadline, cancel).await;
+    (stop, pump, began.elapsed(), held.take())
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_above_the_pipe_is_delivered_while_both_outputs_flow() {
     let request = vec![b'r'; 100_000];
-    let (stop, talk, took, _) =
+    let (stop, pump, took, _) =
         run(&request, limits(1000), &Cancellation::default(), async |mut far| {
             far.stdout.write_all(&[b'o'; 5000]).await.unwrap();
             far.stderr.write_all(&[b'e'; 5000]).await.unwrap();
@@ -61,8 +61,8 @@ async fn a_request_above_the_pipe_is_delivered_while_both_outputs_flow() {
             None
         })
         .await;
-    assert_eq!((stop, talk.input), (None, Input::Delivered));
-    let (out, err) = talk.captured();
+    assert_eq!((stop, pump.input), (None, Input::Delivered));
+    let (out, err) = pump.captured();
     assert_eq!((out.total, out.complete, out.bytes.last()), (5001, true, Some(&b'!')));
     assert_eq!(err.total, 5000);
     assert!(took < Duration::from_millis(5), "{took:?}");
@@ -71,22 +71,22 @@ async fn a_request_above_the_pipe_is_delivered_while_both_outputs_flow() {
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_does_not_read_costs_nothing_but_a_fact() {
     let request = vec![b'r'; 100_000];
-    let (stop, mut talk, ..) =
+    let (stop, mut pump, ..) =
         run(&request, limits(1000), &Cancellation::default(), async |mut far| {
             drop(far.stdin);
             far.stdout.write_all(b"x").await.unwrap();
             None
         })
         .await;
-    talk.drain().await;
-    assert_eq!((stop, talk.input), (None, Input::Failed));
-    assert_eq!(talk.captured().0.bytes, b"x");
+    pump.drain().await;
+    assert_eq!((stop, pump.input), (None, Input::Failed));
+    assert_eq!(pump.captured().0.bytes, b"x");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_deadline_covers_the_write_and_is_not_moved_by_activity() {
     let request = vec![b'r'; 100_000];
-    let (stop, talk, took, _) =
+    let (stop, pump, took, _) =
         run(&request, limits(250), &Cancellation::default(), async |mut far| {
             loop {
                 far.stdout.write_all(b" ").await.unwrap();
@@ -94,43 +94,43 @@ async fn the_deadline_covers_the_write_and_is_not_moved_by_activity() {
             }
         })
         .await;
-    assert_eq!((stop, talk.input), (Some(Stop::Deadline), Input::Unread));
+    assert_eq!((stop, pump.input), (Some(Stop::Deadline), Input::Unread));
     assert_eq!(took, Duration::from_millis(250));
-    assert_eq!(talk.captured().0.total, 3);
+    assert_eq!(pump.captured().0.total, 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn stdout_up_to_the_cap_is_kept_and_one_byte_more_ends_it() {
     for (bytes, expected) in [(3000, None), (3001, Some(Stop::OutputLimit))] {
         let limits = Limits { stdout: 3000, ..limits(1000) };
-        let (stop, talk, ..) = run(b"", limits, &Cancellation::default(), async |mut far| {
+        let (stop, pump, ..) = run(b"", limits, &Cancellation::default(), async |mut far| {
             let _ = far.stdout.write_all(&vec![b'x'; bytes]).await;
             None
         })
         .await;
         assert_eq!(stop, expected);
-        assert_eq!(talk.captured().0.bytes.len(), 3000);
+        assert_eq!(pump.captured().0.bytes.len(), 3000);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_end_of_stderr_is_kept() {
     let limits = Limits { stderr: 1000, ..limits(1000) };
-    let (stop, mut talk, ..) = run(b"", limits, &Cancellation::default(), async |mut far| {
+    let (stop, mut pump, ..) = run(b"", limits, &Cancellation::default(), async |mut far| {
         far.stderr.write_all(&[b'a'; 5000]).await.unwrap();
         far.stderr.write_all(b"z").await.unwrap();
         None
     })
     .await;
-    talk.drain().await;
-    let (_, err) = talk.captured();
+    pump.drain().await;
+    let (_, err) = pump.captured();
     assert_eq!((stop, err.total, err.bytes.len()), (None, 5001, 1000));
     assert_eq!(err.bytes.last(), Some(&b'z'));
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_the_exit_a_held_stdout_is_given_a_grace_and_no_more() {
-    let (stop, talk, took, held) =
+    let (stop, pump, took, held) =
         run(b"", limits(30_000), &Cancellation::default(), async |mut far| {
             far.stdout.write_all(b"answer").await.unwrap();
             Some(far.stdout)
@@ -138,7 +138,7 @@ async fn after_the_exit_a_held_stdout_is_given_a_grace_and_no_more() {
         .await;
     assert_eq!((stop, took), (None, Duration::from_millis(100)));
     drop(held);
-    let (out, _) = talk.captured();
+    let (out, _) = pump.captured();
     assert_eq!((out.bytes.as_slice(), out.complete), (&b"answer"[..], false));
 }
 
@@ -147,7 +147,7 @@ async fn a_slow_writer_after_the_exit_is_heard_out_within_bounds() {
     for (chunks, pause, total, took_ms) in
         [(20, 50, 20, 1050), (200, 50, 39, 2000), (5, 150, 1, 150)]
     {
-        let (mut talk, far) = pair(b"", limits(30_000));
+        let (mut pump, far) = pair(b"", limits(30_000));
         drop((far.stdin, far.stderr));
         let mut stdout = far.stdout;
         let writer = tokio::spawn(async move {
@@ -160,13 +160,13 @@ async fn a_slow_writer_after_the_exit_is_heard_out_within_bounds() {
             sleep(Duration::from_mins(1)).await;
         });
         let began = Instant::now();
-        let deadline = began + talk.limits.deadline;
+        let deadline = began + pump.limits.deadline;
         let stop =
-            talk.run(|| true, std::future::ready(()), deadline, &Cancellation::default()).await;
+            pump.run(|| true, std::future::ready(()), deadline, &Cancellation::default()).await;
         assert_eq!(stop, None);
         let took = began.elapsed();
         writer.abort();
-        let (out, _) = talk.captured();
+        let (out, _) = pump.captured();
         let slack = took.as_millis().abs_diff(took_ms);
         assert!(slack <= 100, "{chunks} x {pause} ms: {took:?}");
         assert!(out.total.abs_diff(total) <= 2, "{chunks} x {pause} ms: {}", out.total);
@@ -183,21 +183,21 @@ async fn the_grace_never_passes_the_deadline_and_what_arrived_is_judged() {
 #[tokio::test(start_paused = true)]
 async fn a_host_that_was_frozen_past_the_deadline_looks_once_more() {
     for finished in [true, false] {
-        let (mut talk, far) = pair(b"", limits(100));
+        let (mut pump, far) = pair(b"", limits(100));
         let mut stdout = far.stdout;
         stdout.write_all(b"answer").await.unwrap();
         let began = Instant::now();
         tokio::time::advance(Duration::from_secs(10)).await;
-        let deadline = began + talk.limits.deadline;
+        let deadline = began + pump.limits.deadline;
         let stop = {
             if finished {
                 drop(stdout);
             }
             let exited = std::future::pending();
-            talk.run(|| finished, exited, deadline, &Cancellation::default()).await
+            pump.run(|| finished, exited, deadline, &Cancellation::default()).await
         };
         assert_eq!(stop, (!finished).then_some(Stop::Deadline));
-        assert_eq!(talk.captured().0.bytes, b"answer");
+        assert_eq!(pump.captured().0.bytes, b"answer");
     }
 }
 

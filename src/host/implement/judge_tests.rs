@@ -232,7 +232,7 @@ fn the_table() {
         (seen(&own, exit(7)), "LEDGER_LOCKED: why", 65, None),
         (seen(&own, exit(0)), "LEDGER_LOCKED: why", 65, None),
         (seen(&own, killed()), "LEDGER_LOCKED: why", 65, None),
-        // Row 11: an acceptance; white space around it and CRLF are fine.
+        // Row 11: an acceptance; white space context it and CRLF are fine.
         (seen(OK, exit(0)), "OK", 0, None),
         (seen(format!("\r\n {OK}\r\n"), exit(0)), "OK", 0, None),
     ];

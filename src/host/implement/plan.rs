@@ -1,4 +1,4 @@
-//! From options and surroundings to a plan. Pure but for looking whether files are there.
+//! From options and context to a plan. Pure but for looking whether files are there.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use super::refusal::{Refusal, start_failed};
 use crate::duration::parse_deadline;
 use crate::host::cli::implement::Implement;
 use crate::host::cli::utf8;
-use crate::host::context::Surroundings;
-use crate::host::env::{Environment, Policy, Wish, select};
+use crate::host::context::Context;
+use crate::host::env::{EnvRequest, Environment, Policy, select};
 use crate::host::exchange::launch::Limits;
 use crate::host::program::absolute;
 use crate::line::escape;
@@ -33,8 +33,8 @@ pub struct Plan {
 ///
 /// # Errors
 /// USAGE.
-pub fn deadline(options: &Implement, around: &Surroundings) -> Result<Option<Duration>, Refusal> {
-    match (options.deadline, around.var("SATYRN_DEADLINE")) {
+pub fn deadline(options: &Implement, context: &Context) -> Result<Option<Duration>, Refusal> {
+    match (options.deadline, context.var("SATYRN_DEADLINE")) {
         (Some(deadline), _) => Ok(Some(deadline)),
         (None, None) => Ok(None),
         (None, Some(text)) => parse_deadline(&text.to_string_lossy())
@@ -47,13 +47,13 @@ pub fn deadline(options: &Implement, around: &Surroundings) -> Result<Option<Dur
 ///
 /// # Errors
 /// USAGE or `ENGINE_START_FAILED` (SPEC 2, rows 1 and 2).
-pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal> {
-    let deadline = deadline(options, around)?;
+pub fn plan(options: &Implement, context: &Context) -> Result<Plan, Refusal> {
+    let deadline = deadline(options, context)?;
     let contract = utf8("CONTRACT", options.contract.as_os_str()).map_err(Refusal::Usage)?;
     let repo = options.repo.clone().unwrap_or_else(|| ".".into());
     let repo = utf8("--repo", repo.as_os_str()).map_err(Refusal::Usage)?;
-    let (engine, origin) = choose(options, &|name| around.var(name))?;
-    let cwd = around.cwd.as_ref().map_err(|why| {
+    let (engine, origin) = choose(options, &|name| context.var(name))?;
+    let cwd = context.cwd.as_ref().map_err(|why| {
         start_failed("no-working-directory", format!("the working directory is gone: {why}"))
     })?;
     let absolute = |what: &str, path: &str| {
@@ -66,7 +66,7 @@ pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal>
         Some(file) => std::fs::read(file)
             .map_err(|error| Refusal::Usage(format!("--request {}: {error}", file.display())))?,
     };
-    let exe = around.exe.as_ref().map_err(|why| {
+    let exe = context.exe.as_ref().map_err(|why| {
         start_failed("no-executable", format!("the host cannot find its own executable: {why}"))
     })?;
     let (engine, origin, own_deadline) = match engine {
@@ -78,19 +78,19 @@ pub fn plan(options: &Implement, around: &Surroundings) -> Result<Plan, Refusal>
         other => (other, origin, None),
     };
     let deadline = deadline.or(own_deadline).unwrap_or(Limits::default().deadline);
-    let path = around.var("PATH");
+    let path = context.var("PATH");
     let command = resolve(&engine, origin, cwd, exe, path.as_deref())?;
     let policy = Policy {
         wishes: options.wishes.clone(),
         inherit: options.inherit_env,
         uv: matches!(engine, Engine::Checkout(_)),
     };
-    let environment = select(&around.vars, &policy);
+    let environment = select(&context.vars, &policy);
     tracing::info!(chosen_by = origin, program = ?command.program, args = ?command.args, "engine");
     for (name, why) in &environment.passed {
         tracing::debug!(name, why, "variable passed");
     }
-    for Wish { name, reason } in &policy.wishes {
+    for EnvRequest { name, reason } in &policy.wishes {
         tracing::info!(name, reason, "variable asked for");
     }
     for warning in &environment.warnings {
@@ -118,12 +118,12 @@ mod tests {
         let Invocation::Implement(options) = parse(&words.collect::<Vec<_>>()) else {
             panic!("not understood")
         };
-        let around = Surroundings {
+        let context = Context {
             vars: vars.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             cwd: Ok(HERE.into()),
             exe: Ok("/bin/host".into()),
         };
-        plan(&options, &around)
+        plan(&options, &context)
     }
 
     const HERE: &str = if cfg!(windows) { r"C:\here" } else { "/here" };

@@ -12,8 +12,8 @@ use unix as system;
 use windows as system;
 
 pub(super) use system::{
-    Child, ChildStreams, Ears, announce, bounded_write, deliver, dispatch, observed,
-    own_executable, self_ops, shield, spawn,
+    CancelSource, Child, ChildStreams, announce, bounded_write, catch_panic, deliver, dispatch,
+    observed, own_executable, self_ops, spawn,
 };
 
 use std::ffi::OsString;
@@ -36,13 +36,13 @@ pub(super) enum Role {
         /// The command line.
         args: Vec<OsString>,
         /// Where an exchange is to be run: how it can be cancelled.
-        ears: Option<Ears>,
+        source: Option<CancelSource>,
     },
 }
 
 /// What was left of a process tree when it was destroyed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Remains {
+pub(super) struct TreeExit {
     /// How the engine's own process ended.
     pub(super) ended: Option<Ended>,
     /// Whether every descendant was within reach.
@@ -64,7 +64,7 @@ fn notice(deadline: &str) {
 }
 
 /// A command that starts this executable again.
-pub(super) fn own() -> std::process::Command {
+pub(super) fn self_command() -> std::process::Command {
     tripwire();
     #[expect(clippy::disallowed_methods, reason = "drills start hosts and descendants with it")]
     std::process::Command::new(own_executable(std::env::args_os().next().as_ref()))

@@ -15,13 +15,13 @@ use rustix::process::{
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use super::launch::{self, Becomes, Launch, Stage, Start, c_text};
+use super::launch::{self, Launch, Program, Stage, Start, c_text};
 use super::signals::{self, CHANGED};
 use super::{supervisor, tree};
 use crate::host::exchange::Streams;
 use crate::host::exchange::observation::{Ended, StartFault};
 use crate::host::implement::plan::Plan;
-use crate::host::process::{Remains, tripwire};
+use crate::host::process::{TreeExit, tripwire};
 
 /// The executable of this process, also where its file has been replaced or deleted.
 pub(super) const SELF: &str = "/proc/self/exe";
@@ -47,9 +47,9 @@ pub(in crate::host) type ChildStreams = Streams<Sender, Receiver, Receiver>;
 pub(in crate::host) fn spawn(plan: &Plan, engine: fn() -> u8) -> Result<Spawned, StartFault> {
     tripwire();
     let command = &plan.command;
-    let adopted = tree::adopt();
+    let adopted = tree::become_subreaper();
     let start = || -> std::io::Result<(Pid, Ends)> {
-        let (becomes, heard) = becomes(plan, engine)?;
+        let (becomes, heard) = program(plan, engine)?;
         let (stdin, mut into) = pipe()?;
         let (out, stdout) = pipe()?;
         let (err, stderr) = pipe()?;
@@ -127,10 +127,10 @@ struct Ends {
 }
 
 /// What the child becomes, and where the host hears how a program's start went.
-fn becomes(plan: &Plan, engine: fn() -> u8) -> std::io::Result<(Becomes, Option<PipeReader>)> {
+fn program(plan: &Plan, engine: fn() -> u8) -> std::io::Result<(Program, Option<PipeReader>)> {
     let command = &plan.command;
     if command.own && command.args == ["protocol"] {
-        return Ok((Becomes::Embedded(engine), None));
+        return Ok((Program::Embedded(engine), None));
     }
     // The file of this executable may have been replaced or deleted.
     let own = command.own && Path::new(SELF).exists();
@@ -144,7 +144,7 @@ fn becomes(plan: &Plan, engine: fn() -> u8) -> std::io::Result<(Becomes, Option<
     };
     let vars = plan.environment.vars.iter().map(|(name, value)| variable((name, value)));
     let (heard, channel) = pipe()?;
-    let program = Becomes::Program {
+    let program = Program::Program {
         path: c_text(program.as_os_str())?,
         args: words.map(c_text).collect::<Result<Vec<CString>, _>>()?,
         vars: vars.collect::<Result<_, _>>()?,
@@ -225,11 +225,11 @@ impl Child {
 
     /// Kills the group, reaps its leader, and sweeps what is left below this process; all of it
     /// within `bound`, and once.
-    pub(in crate::host) fn destroy(&mut self, bound: Duration) -> Remains {
+    pub(in crate::host) fn destroy(&mut self, bound: Duration) -> TreeExit {
         let until = Instant::now() + bound;
-        let mut remains = Remains { contained: self.contained, ..Remains::default() };
+        let mut exit = TreeExit { contained: self.contained, ..TreeExit::default() };
         if std::mem::replace(&mut self.destroyed, true) {
-            return remains;
+            return exit;
         }
         let exited = self.has_exited();
         let others = self.contained && exited && tree::has_others(self.pid);
@@ -238,7 +238,7 @@ impl Child {
             match waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
                 Ok(Some(status)) => {
                     self.reaped = true;
-                    remains.ended = ended(&status);
+                    exit.ended = ended(&status);
                     break;
                 }
                 Ok(None) if Instant::now() < until => {
@@ -250,11 +250,11 @@ impl Child {
         }
         if self.contained {
             let left = until.saturating_duration_since(Instant::now());
-            let (survivors, killed) = tree::sweep(left, &[]);
-            remains.survivors = Some(survivors);
-            remains.orphaned = Some(exited && (others || killed));
+            let (survivors, killed) = tree::kill_descendants(left, &[]);
+            exit.survivors = Some(survivors);
+            exit.orphaned = Some(exited && (others || killed));
         }
-        remains
+        exit
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) fn fork() -> std::io::Result<Option<Pid>> {
 }
 
 /// What the child becomes.
-pub(super) enum Becomes {
+pub(super) enum Program {
     /// The engine that this executable carries, in the host's own working directory.
     Embedded(fn() -> u8),
     /// Another program, by its path; never through a shell.
@@ -93,7 +93,7 @@ pub(super) enum Becomes {
 pub(super) struct Launch {
     /// The process that forks.
     pub(super) host: Pid,
-    pub(super) becomes: Becomes,
+    pub(super) becomes: Program,
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
@@ -115,7 +115,7 @@ impl Launch {
             rustix::stdio::dup2_stdout(&stdout)?;
             rustix::stdio::dup2_stderr(&stderr)
         };
-        if let Becomes::Embedded(_) = becomes {
+        if let Program::Embedded(_) = becomes {
             signals::end_as_by_default();
         }
         if !bind_to(host, Signal::KILL) || streams().is_err() {
@@ -127,12 +127,12 @@ impl Launch {
         let _ = setsid();
         signals::reset_ignored();
         match becomes {
-            Becomes::Embedded(engine) => {
+            Program::Embedded(engine) => {
                 close_others(None);
                 reveal();
                 engine()
             }
-            Becomes::Program { path, args, vars, cwd, mut channel } => {
+            Program::Program { path, args, vars, cwd, mut channel } => {
                 close_others(Some(channel.as_raw_fd()));
                 if channel.write_all(&[READY]).is_err() {
                     return 1;

@@ -10,5 +10,5 @@ mod supervisor;
 mod tree;
 
 pub(in crate::host) use child::{Child, ChildStreams, spawn};
-pub(in crate::host) use signals::Ears;
-pub(in crate::host) use supervisor::{announce, deliver, dispatch, own_executable, shield};
+pub(in crate::host) use signals::CancelSource;
+pub(in crate::host) use supervisor::{announce, catch_panic, deliver, dispatch, own_executable};

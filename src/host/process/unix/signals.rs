@@ -105,9 +105,9 @@ impl Wake {
 /// Is told whenever a child of this process may have changed.
 pub(super) static CHANGED: Notify = Notify::const_new();
 
-/// The inner host's ears. Nothing that is said once they are open is lost, though it is acted on
+/// The inner host's source. Nothing that is said once they are open is lost, though it is acted on
 /// only when somebody listens.
-pub(in crate::host) struct Ears {
+pub(in crate::host) struct CancelSource {
     watch: Watch,
     wake: PipeReader,
     guard: Pid,
@@ -115,8 +115,8 @@ pub(in crate::host) struct Ears {
     alone: Arc<AtomicBool>,
 }
 
-impl Ears {
-    /// The ears of a process that `guard` started and that inherited its `watch`.
+impl CancelSource {
+    /// The source of a process that `guard` started and that inherited its `watch`.
     pub(super) fn open(mut watch: Watch, guard: Pid) -> std::io::Result<Self> {
         // What came before the fork was noted by both, and the guard hands it on.
         watch.came().for_each(drop);
@@ -130,7 +130,7 @@ impl Ears {
 
     /// From here on the end of the guard is no longer the end of this process at once, which may be
     /// about to start something. Until then it may wait for a disk, and nobody would end it.
-    pub(in crate::host) fn stay(&self) {
+    pub(in crate::host) fn defer_parent_death(&self) {
         self.alone.store(false, Ordering::SeqCst);
     }
 
@@ -139,7 +139,11 @@ impl Ears {
     ///
     /// # Errors
     /// The runtime cannot wait for the stream.
-    pub(in crate::host) fn listen(self, cancel: Cancellation, leash: bool) -> std::io::Result<()> {
+    pub(in crate::host) fn forward_cancels(
+        self,
+        cancel: Cancellation,
+        leash: bool,
+    ) -> std::io::Result<()> {
         let Self { watch, wake, guard, .. } = self;
         let mut wake = Receiver::from_owned_fd(OwnedFd::from(wake))?;
         tokio::spawn(async move {

@@ -22,7 +22,7 @@ use rustix::process::{
 };
 
 use super::bounded_write::{self, timespec};
-use super::signals::{self, Ears, Wake, Watch};
+use super::signals::{self, CancelSource, Wake, Watch};
 use super::{launch, tree};
 use crate::host::implement::refusal::{Refusal, start_failed};
 use crate::host::implement::{judge, render};
@@ -63,11 +63,11 @@ pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
     if args.get(1).is_some_and(|arg| arg == "implement") {
         seclude();
         return match run(&args) {
-            Ok(ears) => Role::Host { args, ears: Some(ears) },
+            Ok(source) => Role::Host { args, source: Some(source) },
             Err(exit) => Role::Done(ExitCode::from(exit)),
         };
     }
-    Role::Host { args, ears: None }
+    Role::Host { args, source: None }
 }
 
 /// Nobody but root may write into this process's pipes through `/proc`, where there is one.
@@ -77,19 +77,19 @@ fn seclude() {
 }
 
 /// Tells the guard that signals can be taken, when the deadline is, and what to say to somebody
-/// who waits. Said by the inner host before it starts anything.
+/// who waits. CommandOutput by the inner host before it starts anything.
 pub(in crate::host) fn announce(deadline: Duration) {
     let at = now() + deadline;
     deliver(&format!("{}{} {deadline:?}\n", DEADLINE as char, at.as_nanos()), deadline);
 }
 
-/// Tells the guard the engine's process group. Said where the guard could find it in no other way.
+/// Tells the guard the engine's process group. CommandOutput where the guard could find it in no other way.
 pub(super) fn announce_group(leader: Pid) {
     deliver(&format!("{}{}\n", GROUP as char, leader.as_raw_nonzero()), Duration::ZERO);
 }
 
 /// Runs an exchange. A panic ends this process, which its guard reports; nothing stands in for it.
-pub(in crate::host) fn shield(exchange: impl FnOnce() -> u8, _: impl FnOnce() -> u8) -> u8 {
+pub(in crate::host) fn catch_panic(exchange: impl FnOnce() -> u8, _: impl FnOnce() -> u8) -> u8 {
     exchange()
 }
 
@@ -125,8 +125,8 @@ struct Announced {
 }
 
 /// Runs the inner host to its end, prints what it said, and returns its exit code as an error; in
-/// the inner host, returns its ears.
-fn run(args: &[OsString]) -> Result<Ears, u8> {
+/// the inner host, returns its source.
+fn run(args: &[OsString]) -> Result<CancelSource, u8> {
     let json = cli::wants_json(args);
     let leash = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--leash");
     let began = now();
@@ -141,7 +141,7 @@ fn run(args: &[OsString]) -> Result<Ears, u8> {
     };
     let foreign = tree::foreign();
     // Where this fails, the inner host says so in the report.
-    let _ = tree::adopt();
+    let _ = tree::become_subreaper();
     let watch = match Watch::begin() {
         Ok(watch) => watch,
         Err(error) => {
@@ -150,7 +150,7 @@ fn run(args: &[OsString]) -> Result<Ears, u8> {
     };
     let (watch, wake, mut inner) = match start(watch) {
         Ok(Half::Guard(watch, wake, inner)) => (watch, wake, inner),
-        Ok(Half::Inner(ears)) => return Ok(ears),
+        Ok(Half::Inner(source)) => return Ok(source),
         Err(error) => {
             return unstarted(format!("cannot start the host's own process: {error}"));
         }
@@ -169,7 +169,7 @@ fn run(args: &[OsString]) -> Result<Ears, u8> {
     if let Some(group) = inner.group.filter(|_| !inner.has_spoken()) {
         let _ = kill_process_group(group, Signal::KILL);
     }
-    tree::sweep(SWEEP, &foreign);
+    tree::kill_descendants(SWEEP, &foreign);
     let deadline = inner.announced.as_ref().map_or(Duration::ZERO, |told| told.deadline);
     let patience = deadline.saturating_sub(now()).max(LAST_WRITE);
     let why = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
@@ -248,7 +248,7 @@ fn has_ended(leash: &PipeReader) -> bool {
 /// What a process is after the fork.
 enum Half {
     Guard(Watch, Wake, Inner),
-    Inner(Ears),
+    Inner(CancelSource),
 }
 
 /// Starts the inner host. It goes into a session of its own, so that a signal to the caller's group
@@ -279,7 +279,7 @@ fn start(watch: Watch) -> std::io::Result<Half> {
     // Out of reach of the terminal's signals, which the guard hands on; and where the system
     // shares processors by session, no less a share than an engine's daemons have.
     let _ = setsid();
-    Ears::open(watch, guard).map(Half::Inner)
+    CancelSource::open(watch, guard).map(Half::Inner)
 }
 
 impl Inner {

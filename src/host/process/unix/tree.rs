@@ -14,14 +14,14 @@ use rustix::process::{
 /// # Errors
 /// Why not every descendant would be within reach.
 #[cfg(target_os = "linux")]
-pub(super) fn adopt() -> Result<(), String> {
+pub(super) fn become_subreaper() -> Result<(), String> {
     use rustix::process::{getpid, set_child_subreaper};
     set_child_subreaper(Some(getpid())).map_err(|error| format!("no subreaper: {error}"))
 }
 
 /// Orphans go to the system's first process, where nobody can find them.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn adopt() -> Result<(), String> {
+pub(super) fn become_subreaper() -> Result<(), String> {
     Err("this system has no subreapers; only the process group is within reach".to_owned())
 }
 
@@ -50,7 +50,7 @@ pub(super) fn foreign() -> Vec<Pid> {
 /// Only children are killed, and the groups that they lead, by ids that cannot be reused before they
 /// are reaped here; their own children become ours and come next. A kill that meets a fork under way
 /// cancels it, and one of the group meets the child that the fork made just before.
-pub(super) fn sweep(bound: Duration, foreign: &[Pid]) -> (u32, bool) {
+pub(super) fn kill_descendants(bound: Duration, foreign: &[Pid]) -> (u32, bool) {
     let until = Instant::now() + bound;
     let mut known = Vec::new();
     let mut unchanged = 0;

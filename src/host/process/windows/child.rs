@@ -23,7 +23,7 @@ use crate::host::exchange::Streams;
 use crate::host::exchange::cancel::Cancellation;
 use crate::host::exchange::observation::{Cancel, Ended, StartFault};
 use crate::host::implement::plan::Plan;
-use crate::host::process::{NOTICE, Remains, Role, notice, tripwire};
+use crate::host::process::{NOTICE, Role, TreeExit, notice, tripwire};
 
 /// The engine gets a console of its own that nobody sees: none flashes up, and a Ctrl-C in ours
 /// reaches the host alone.
@@ -46,8 +46,8 @@ const PULSE: Duration = Duration::from_millis(1);
 
 /// There is only one role here.
 pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
-    let ears = args.get(1).filter(|arg| *arg == "implement").map(|_| Ears::open());
-    Role::Host { args, ears }
+    let source = args.get(1).filter(|arg| *arg == "implement").map(|_| CancelSource::open());
+    Role::Host { args, source }
 }
 
 /// The path of this executable: by the system, else as the caller named it.
@@ -56,9 +56,9 @@ pub(in crate::host) fn own_executable(named: Option<&OsString>) -> PathBuf {
         .unwrap_or_else(|_| named.map_or("satyrn-host.exe".into(), PathBuf::from))
 }
 
-/// The host's ears. No console event that comes once they are open is lost, though it is acted on
+/// The host's source. No console event that comes once they are open is lost, though it is acted on
 /// only when somebody listens.
-pub(in crate::host) struct Ears(std::io::Result<Events>);
+pub(in crate::host) struct CancelSource(std::io::Result<Events>);
 
 struct Events {
     c: console::CtrlC,
@@ -68,7 +68,7 @@ struct Events {
     shutdown: console::CtrlShutdown,
 }
 
-impl Ears {
+impl CancelSource {
     fn open() -> Self {
         let events = || {
             Ok(Events {
@@ -84,7 +84,7 @@ impl Ears {
 
     /// There is nobody here whose end would be the end of this process.
     #[expect(clippy::unused_self, reason = "other systems have a guard")]
-    pub(in crate::host) fn stay(&self) {}
+    pub(in crate::host) fn defer_parent_death(&self) {}
 
     /// Takes console events and the end of the leash as cancellations, for as long as the runtime
     /// runs.
@@ -92,7 +92,11 @@ impl Ears {
     /// # Errors
     /// None on this system: without console events the rest still works.
     #[expect(clippy::unnecessary_wraps, reason = "other systems need room for one more stream")]
-    pub(in crate::host) fn listen(self, cancel: Cancellation, leash: bool) -> std::io::Result<()> {
+    pub(in crate::host) fn forward_cancels(
+        self,
+        cancel: Cancellation,
+        leash: bool,
+    ) -> std::io::Result<()> {
         match self.0 {
             Ok(events) => {
                 tokio::spawn(events.watch(cancel.clone()));
@@ -144,7 +148,10 @@ pub(in crate::host) fn announce(deadline: Duration) {
 }
 
 /// Runs an exchange, and something in its place if it panics. Its tree is ended by then.
-pub(in crate::host) fn shield(exchange: impl FnOnce() -> u8, panicked: impl FnOnce() -> u8) -> u8 {
+pub(in crate::host) fn catch_panic(
+    exchange: impl FnOnce() -> u8,
+    panicked: impl FnOnce() -> u8,
+) -> u8 {
     catch_unwind(AssertUnwindSafe(exchange)).unwrap_or_else(|_| panicked())
 }
 
@@ -290,7 +297,7 @@ impl Child {
     }
 
     /// Ends the tree and waits until nothing of it is left, within `bound`.
-    pub(in crate::host) fn destroy(&mut self, bound: Duration) -> Remains {
+    pub(in crate::host) fn destroy(&mut self, bound: Duration) -> TreeExit {
         let until = Instant::now() + bound;
         let exited = self.has_exited();
         if exited {
@@ -301,7 +308,7 @@ impl Child {
         self.await_empty(until.saturating_duration_since(Instant::now()));
         let status = self.process.borrow_mut().try_wait().ok().flatten();
         let exit = status.and_then(|status| status.code());
-        Remains {
+        TreeExit {
             ended: exit.map(ended),
             contained: self.adopted.is_some(),
             orphaned,
@@ -415,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_defect_is_caught() {
-        assert_eq!(shield(|| 7, || 1), 7);
-        assert_eq!(shield(|| panic!("on purpose"), || 1), 1);
+        assert_eq!(catch_panic(|| 7, || 1), 7);
+        assert_eq!(catch_panic(|| panic!("on purpose"), || 1), 1);
     }
 }

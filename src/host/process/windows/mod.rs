@@ -6,5 +6,6 @@ pub(in crate::host) mod observed;
 pub(in crate::host) mod self_ops;
 
 pub(in crate::host) use child::{
-    Child, ChildStreams, Ears, announce, deliver, dispatch, own_executable, shield, spawn,
+    CancelSource, Child, ChildStreams, announce, catch_panic, deliver, dispatch, own_executable,
+    spawn,
 };
