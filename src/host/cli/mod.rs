@@ -217,7 +217,7 @@ pub fn utf8(what: &str, path: &OsStr) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::exchange::observation::Cancel;
+    use super::super::exchange::observation::CancelledBy;
     use super::super::implement::refusal::Refusal;
     use super::implement::Format;
     use super::*;
@@ -338,7 +338,7 @@ mod tests {
         let mut expected = codes.to_vec();
         for refusal in Refusal::each() {
             let exit = match &refusal {
-                Refusal::Cancelled { by: Cancel::Signal(..), .. } => "128+".to_owned(),
+                Refusal::Cancelled { by: CancelledBy::Signal(..), .. } => "128+".to_owned(),
                 refusal => refusal.exit().to_string(),
             };
             expected.push((exit, refusal.code().to_owned()));

@@ -1,26 +1,45 @@
-//! How an exchange is ended from outside.
+//! How an exchange is ended from outside: one state, which says who asked and how often.
 
-use std::sync::{Arc, OnceLock};
+use tokio::sync::watch;
 
-use tokio_util::sync::CancellationToken;
-
-use super::observation::Cancel;
+use super::observation::CancelledBy;
 
 /// The one way to end an exchange from outside. Clones share one state.
-#[derive(Clone, Debug, Default)]
-pub struct Cancellation {
-    pub(super) by: Arc<OnceLock<Cancel>>,
-    pub(super) asked: CancellationToken,
-    pub(super) again: CancellationToken,
+#[derive(Clone, Debug)]
+pub struct Cancel(watch::Sender<Asked>);
+
+/// Who asked for the end first, and how often anybody did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Asked {
+    by: Option<CancelledBy>,
+    times: u32,
 }
 
-impl Cancellation {
+impl Default for Cancel {
+    fn default() -> Self {
+        Self(watch::Sender::new(Asked::default()))
+    }
+}
+
+impl Cancel {
     /// Asks for the end. The first caller is named in the verdict; from the second call on, the
-    /// engine is no longer given time to end by itself.
-    pub fn cancel(&self, by: Cancel) {
-        if self.by.set(by).is_err() {
-            self.again.cancel();
+    /// program is no longer given time to end by itself.
+    pub fn ask(&self, by: CancelledBy) {
+        self.0.send_modify(|asked| {
+            asked.by.get_or_insert(by);
+            asked.times = asked.times.saturating_add(1);
+        });
+    }
+
+    /// Until the end has been asked for so often, and who asked first.
+    pub(super) async fn asked(&self, times: u32) -> CancelledBy {
+        let mut seen = self.0.subscribe();
+        if let Ok(asked) = seen.wait_for(|asked| asked.times >= times).await
+            && let Some(by) = &asked.by
+        {
+            return by.clone();
         }
-        self.asked.cancel();
+        // The sender is ours, and whoever asks names somebody: this is never reached.
+        std::future::pending().await
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::implement::plan::Plan;
 use super::process::{self, Child, ChildStreams};
-use cancel::Cancellation;
+use cancel::Cancel;
 use observation::{Ended, Observation, StartFault, Stop};
 use stdio::StdioPump;
 pub(super) use stdio::Streams;
@@ -36,7 +36,7 @@ const LAST_WISH: Duration = Duration::from_millis(5);
 pub fn exchange(
     plan: &Plan,
     engine: fn() -> u8,
-    forward_cancels: impl FnOnce(Cancellation) -> std::io::Result<()>,
+    forward_cancels: impl FnOnce(Cancel) -> std::io::Result<()>,
 ) -> std::io::Result<Observation> {
     let began = Instant::now();
     let faulty = |fault| Observation { start_fault: Some(fault), ..Observation::default() };
@@ -46,7 +46,7 @@ pub fn exchange(
             // The engine is at work while this is set up.
             let runtime = Builder::new_current_thread().enable_all().build()?;
             let seen = runtime.block_on(async {
-                let cancel = Cancellation::default();
+                let cancel = Cancel::default();
                 forward_cancels(cancel.clone())?;
                 let (child, streams) = spawned.connect()?;
                 std::io::Result::Ok(converse(plan, child, streams, began, &cancel).await)
@@ -66,7 +66,7 @@ async fn converse(
     mut child: Child,
     streams: ChildStreams,
     began: Instant,
-    cancel: &Cancellation,
+    cancel: &Cancel,
 ) -> Result<Observation, StartFault> {
     let mut seen = Observation { pid: Some(child.pid()), ..Observation::default() };
     let deadline = began + plan.limits.deadline;
@@ -96,8 +96,8 @@ async fn converse(
     // Who was asked to stop has not crashed.
     let wished = matches!(&end.ended, Some(Ended::Signal(by)) if WISHES.contains(&by.as_str()));
     if seen.stop.is_none() && wished {
-        let _ = timeout(LAST_WISH, cancel.asked.cancelled()).await;
-        seen.stop = cancel.by.get().cloned().map(Stop::Cancelled);
+        let by = timeout(LAST_WISH, cancel.asked(1)).await;
+        seen.stop = by.ok().map(Stop::Cancelled);
     }
     // Before the program ran, exit and request were those of the host's own child.
     seen.input = seen.started.then_some(pump.input);
@@ -112,14 +112,10 @@ async fn converse(
 }
 
 /// Until somebody asks for the end, or the deadline passes.
-async fn interrupted(deadline: Instant, cancel: &Cancellation) -> Stop {
+async fn interrupted(deadline: Instant, cancel: &Cancel) -> Stop {
     tokio::select! {
         biased;
-        () = cancel.asked.cancelled() => match cancel.by.get() {
-            Some(by) => Stop::Cancelled(by.clone()),
-            // The cause is set before the token.
-            None => Stop::Deadline,
-        },
+        by = cancel.asked(1) => Stop::Cancelled(by),
         () = sleep_until(deadline) => Stop::Deadline,
     }
 }

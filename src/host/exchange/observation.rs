@@ -58,14 +58,14 @@ pub enum Stop {
     /// The deadline passed before stdout's end and the exit were seen.
     Deadline,
     /// Somebody asked for it.
-    Cancelled(Cancel),
+    Cancelled(CancelledBy),
     /// stdout grew above its cap.
     OutputLimit,
 }
 
 /// Who asked for the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cancel {
+pub enum CancelledBy {
     /// A signal: its number and its name.
     Signal(u8, &'static str),
     /// The end of the host's own stdin, with `--leash`.

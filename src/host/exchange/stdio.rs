@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::cancel::Cancellation;
+use super::cancel::Cancel;
 use super::interrupted;
 use super::launch::Limits;
 use super::observation::{Captured, Input, Stop};
@@ -81,7 +81,7 @@ where
         has_exited: impl Fn() -> bool,
         exited: impl Future<Output = ()>,
         deadline: Instant,
-        cancel: &Cancellation,
+        cancel: &Cancel,
     ) -> Option<Stop> {
         let mut exited = pin!(exited);
         // The moment of the exit, and the moment until which more output is awaited.
@@ -128,13 +128,13 @@ where
         &mut self,
         gone: impl Future<Output = ()>,
         until: Instant,
-        cancel: &Cancellation,
+        cancel: &Cancel,
     ) {
         let mut gone = pin!(gone);
         loop {
             tokio::select! {
                 biased;
-                () = cancel.again.cancelled() => return,
+                _ = cancel.asked(2) => return,
                 () = sleep_until(until) => return,
                 () = &mut gone => return,
                 _ = poll_fn(|cx| self.poll_step(cx)) => {}

@@ -1,5 +1,5 @@
 use super::launch::Limits;
-use super::observation::{Cancel, Input};
+use super::observation::{CancelledBy, Input};
 use super::*;
 use std::cell::Cell;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
@@ -32,7 +32,7 @@ fn limits(deadline_ms: u64) -> Limits {
 async fn run<'a, F: Future<Output = Option<DuplexStream>>>(
     request: &'a [u8],
     limits: Limits,
-    cancel: &Cancellation,
+    cancel: &Cancel,
     script: impl FnOnce(Far) -> F,
 ) -> (Option<Stop>, Pump<'a>, Duration, Option<DuplexStream>) {
     let (mut pump, far) = pair(request, limits);
@@ -51,7 +51,7 @@ async fn run<'a, F: Future<Output = Option<DuplexStream>>>(
 async fn a_request_above_the_pipe_is_delivered_while_both_outputs_flow() {
     let request = vec![b'r'; 100_000];
     let (stop, pump, took, _) =
-        run(&request, limits(1000), &Cancellation::default(), async |mut far| {
+        run(&request, limits(1000), &Cancel::default(), async |mut far| {
             far.stdout.write_all(&[b'o'; 5000]).await.unwrap();
             far.stderr.write_all(&[b'e'; 5000]).await.unwrap();
             let mut read = Vec::new();
@@ -72,7 +72,7 @@ async fn a_request_above_the_pipe_is_delivered_while_both_outputs_flow() {
 async fn an_engine_that_does_not_read_costs_nothing_but_a_fact() {
     let request = vec![b'r'; 100_000];
     let (stop, mut pump, ..) =
-        run(&request, limits(1000), &Cancellation::default(), async |mut far| {
+        run(&request, limits(1000), &Cancel::default(), async |mut far| {
             drop(far.stdin);
             far.stdout.write_all(b"x").await.unwrap();
             None
@@ -87,7 +87,7 @@ async fn an_engine_that_does_not_read_costs_nothing_but_a_fact() {
 async fn the_deadline_covers_the_write_and_is_not_moved_by_activity() {
     let request = vec![b'r'; 100_000];
     let (stop, pump, took, _) =
-        run(&request, limits(250), &Cancellation::default(), async |mut far| {
+        run(&request, limits(250), &Cancel::default(), async |mut far| {
             loop {
                 far.stdout.write_all(b" ").await.unwrap();
                 sleep(Duration::from_millis(100)).await;
@@ -103,7 +103,7 @@ async fn the_deadline_covers_the_write_and_is_not_moved_by_activity() {
 async fn stdout_up_to_the_cap_is_kept_and_one_byte_more_ends_it() {
     for (bytes, expected) in [(3000, None), (3001, Some(Stop::OutputLimit))] {
         let limits = Limits { stdout: 3000, ..limits(1000) };
-        let (stop, pump, ..) = run(b"", limits, &Cancellation::default(), async |mut far| {
+        let (stop, pump, ..) = run(b"", limits, &Cancel::default(), async |mut far| {
             let _ = far.stdout.write_all(&vec![b'x'; bytes]).await;
             None
         })
@@ -116,7 +116,7 @@ async fn stdout_up_to_the_cap_is_kept_and_one_byte_more_ends_it() {
 #[tokio::test(start_paused = true)]
 async fn the_end_of_stderr_is_kept() {
     let limits = Limits { stderr: 1000, ..limits(1000) };
-    let (stop, mut pump, ..) = run(b"", limits, &Cancellation::default(), async |mut far| {
+    let (stop, mut pump, ..) = run(b"", limits, &Cancel::default(), async |mut far| {
         far.stderr.write_all(&[b'a'; 5000]).await.unwrap();
         far.stderr.write_all(b"z").await.unwrap();
         None
@@ -131,7 +131,7 @@ async fn the_end_of_stderr_is_kept() {
 #[tokio::test(start_paused = true)]
 async fn after_the_exit_a_held_stdout_is_given_a_grace_and_no_more() {
     let (stop, pump, took, held) =
-        run(b"", limits(30_000), &Cancellation::default(), async |mut far| {
+        run(b"", limits(30_000), &Cancel::default(), async |mut far| {
             far.stdout.write_all(b"answer").await.unwrap();
             Some(far.stdout)
         })
@@ -162,7 +162,7 @@ async fn a_slow_writer_after_the_exit_is_heard_out_within_bounds() {
         let began = Instant::now();
         let deadline = began + pump.limits.deadline;
         let stop =
-            pump.run(|| true, std::future::ready(()), deadline, &Cancellation::default()).await;
+            pump.run(|| true, std::future::ready(()), deadline, &Cancel::default()).await;
         assert_eq!(stop, None);
         let took = began.elapsed();
         writer.abort();
@@ -176,7 +176,7 @@ async fn a_slow_writer_after_the_exit_is_heard_out_within_bounds() {
 #[tokio::test(start_paused = true)]
 async fn the_grace_never_passes_the_deadline_and_what_arrived_is_judged() {
     let (stop, _, took, _held) =
-        run(b"", limits(50), &Cancellation::default(), async |far| Some(far.stdout)).await;
+        run(b"", limits(50), &Cancel::default(), async |far| Some(far.stdout)).await;
     assert_eq!((stop, took), (None, Duration::from_millis(50)));
 }
 
@@ -194,7 +194,7 @@ async fn a_host_that_was_frozen_past_the_deadline_looks_once_more() {
                 drop(stdout);
             }
             let exited = std::future::pending();
-            pump.run(|| finished, exited, deadline, &Cancellation::default()).await
+            pump.run(|| finished, exited, deadline, &Cancel::default()).await
         };
         assert_eq!(stop, (!finished).then_some(Stop::Deadline));
         assert_eq!(pump.captured().0.bytes, b"answer");
@@ -203,18 +203,18 @@ async fn a_host_that_was_frozen_past_the_deadline_looks_once_more() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_ends_it_and_names_who_asked_first() {
-    let cancel = Cancellation::default();
+    let cancel = Cancel::default();
     let asked = cancel.clone();
     let (stop, ..) = run(b"", limits(30_000), &cancel, async |far| {
         sleep(Duration::from_millis(10)).await;
-        asked.cancel(Cancel::Leash);
-        asked.cancel(Cancel::Signal(2, "SIGINT"));
+        asked.ask(CancelledBy::Leash);
+        asked.ask(CancelledBy::Signal(2, "SIGINT"));
         std::future::pending::<()>().await;
         Some(far.stdout)
     })
     .await;
-    assert_eq!(stop, Some(Stop::Cancelled(Cancel::Leash)));
-    assert!(cancel.again.is_cancelled());
+    assert_eq!(stop, Some(Stop::Cancelled(CancelledBy::Leash)));
+    tokio::time::timeout(Duration::ZERO, cancel.asked(2)).await.unwrap();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::refusal::{Refusal, start_failed};
-use crate::host::exchange::observation::{Cancel, Ended, Observation, StartFault, Stop};
+use crate::host::exchange::observation::{CancelledBy, Ended, Observation, StartFault, Stop};
 use crate::json::{Found, NotJson, json};
 use crate::line;
 use crate::protocol::{Code, Response};
@@ -229,10 +229,10 @@ fn start_fault(fault: &StartFault) -> Refusal {
 }
 
 /// The words for a cancellation.
-fn cancelled(by: &Cancel) -> Refusal {
+fn cancelled(by: &CancelledBy) -> Refusal {
     let detail = match by {
-        Cancel::Signal(_, name) => format!("cancelled by {name}"),
-        Cancel::Leash => "cancelled: the caller closed the leash".to_owned(),
+        CancelledBy::Signal(_, name) => format!("cancelled by {name}"),
+        CancelledBy::Leash => "cancelled: the caller closed the leash".to_owned(),
     };
     Refusal::Cancelled { by: by.clone(), detail }
 }

@@ -40,7 +40,7 @@ fn stderr(text: &str, observation: Observation) -> Observation {
 fn the_table() {
     let own = NO.replace("CONTRACT_UNREADABLE", "LEDGER_LOCKED");
     let start = |fault| Observation { start_fault: Some(fault), ..Observation::default() };
-    let int = Stop::Cancelled(Cancel::Signal(2, "SIGINT"));
+    let int = Stop::Cancelled(CancelledBy::Signal(2, "SIGINT"));
     let big = Observation {
         stdout: Captured { bytes: vec![b' '; 1 << 20], total: (1 << 20) + 1, complete: false },
         ..Observation::default()
@@ -67,13 +67,13 @@ fn the_table() {
             Some("signal"),
         ),
         (
-            stopped(Stop::Cancelled(Cancel::Signal(1, "SIGHUP")), seen("", killed())),
+            stopped(Stop::Cancelled(CancelledBy::Signal(1, "SIGHUP")), seen("", killed())),
             "ENGINE_CANCELLED: cancelled by SIGHUP",
             129,
             Some("signal"),
         ),
         (
-            stopped(Stop::Cancelled(Cancel::Leash), seen("", killed())),
+            stopped(Stop::Cancelled(CancelledBy::Leash), seen("", killed())),
             "ENGINE_CANCELLED: cancelled: the caller closed the leash",
             143,
             Some("leash"),

@@ -1,6 +1,6 @@
 //! The host's own vocabulary of refusals, with its exit codes (SPEC 2).
 
-use crate::host::exchange::observation::Cancel;
+use crate::host::exchange::observation::CancelledBy;
 
 /// A refusal that the host says itself. `Display` is the detail of the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum Refusal {
     #[error("{detail}")]
     Cancelled {
         /// Who.
-        by: Cancel,
+        by: CancelledBy,
         /// The same for people.
         detail: String,
     },
@@ -69,8 +69,8 @@ impl Refusal {
         match self {
             Self::Usage(_) => 2,
             Self::StartFailed { .. } => 69,
-            Self::Cancelled { by: Cancel::Signal(number, _), .. } => 128 + *number,
-            Self::Cancelled { by: Cancel::Leash, .. } => 143,
+            Self::Cancelled { by: CancelledBy::Signal(number, _), .. } => 128 + *number,
+            Self::Cancelled { by: CancelledBy::Leash, .. } => 143,
             Self::Timeout(_) => 124,
             Self::Malformed { .. } => 76,
             Self::Crashed { .. } => 70,
@@ -86,8 +86,8 @@ impl Refusal {
             Self::StartFailed { reason, .. }
             | Self::Malformed { reason, .. }
             | Self::Crashed { reason, .. } => Some(reason),
-            Self::Cancelled { by: Cancel::Signal(..), .. } => Some("signal"),
-            Self::Cancelled { by: Cancel::Leash, .. } => Some("leash"),
+            Self::Cancelled { by: CancelledBy::Signal(..), .. } => Some("signal"),
+            Self::Cancelled { by: CancelledBy::Leash, .. } => Some("leash"),
             Self::Timeout(_) => Some("deadline"),
         }
     }
@@ -108,12 +108,12 @@ impl Refusal {
             Some(match refusal {
                 Self::Usage(_) => start_failed("x", detail()),
                 Self::StartFailed { .. } => {
-                    Self::Cancelled { by: Cancel::Signal(2, "SIGINT"), detail: detail() }
+                    Self::Cancelled { by: CancelledBy::Signal(2, "SIGINT"), detail: detail() }
                 }
-                Self::Cancelled { by: Cancel::Signal(..), .. } => {
-                    Self::Cancelled { by: Cancel::Leash, detail: detail() }
+                Self::Cancelled { by: CancelledBy::Signal(..), .. } => {
+                    Self::Cancelled { by: CancelledBy::Leash, detail: detail() }
                 }
-                Self::Cancelled { by: Cancel::Leash, .. } => Self::Timeout(detail()),
+                Self::Cancelled { by: CancelledBy::Leash, .. } => Self::Timeout(detail()),
                 Self::Timeout(_) => Self::Malformed { reason: "x", detail: detail() },
                 Self::Malformed { .. } => Self::Crashed { reason: "x", detail: detail() },
                 Self::Crashed { .. } => Self::HostFailed(detail()),

@@ -17,8 +17,8 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Notify;
 
-use crate::host::exchange::cancel::Cancellation;
-use crate::host::exchange::observation::Cancel;
+use crate::host::exchange::cancel::Cancel;
+use crate::host::exchange::observation::CancelledBy;
 
 /// The signals that cancel an exchange, with the names that the verdict gives them.
 pub(super) const CANCELLING: [(i32, u8, &str); 3] = [
@@ -141,7 +141,7 @@ impl CancelSource {
     /// The runtime cannot wait for the stream.
     pub(in crate::host) fn forward_cancels(
         self,
-        cancel: Cancellation,
+        cancel: Cancel,
         leash: bool,
     ) -> std::io::Result<()> {
         let Self { watch, wake, guard, .. } = self;
@@ -153,15 +153,15 @@ impl CancelSource {
             loop {
                 for number in watch.came() {
                     match CANCELLING.iter().find(|(cancelling, ..)| *cancelling == number) {
-                        Some((_, code, name)) => cancel.cancel(Cancel::Signal(*code, name)),
-                        None if number == LEASH && leash => cancel.cancel(Cancel::Leash),
+                        Some((_, code, name)) => cancel.ask(CancelledBy::Signal(*code, name)),
+                        None if number == LEASH && leash => cancel.ask(CancelledBy::Leash),
                         None => {}
                     }
                 }
                 if orphaned || getppid() != Some(guard) {
                     // Nobody is left to hear the verdict; what counts is that nothing stays.
-                    cancel.cancel(Cancel::Leash);
-                    cancel.cancel(Cancel::Leash);
+                    cancel.ask(CancelledBy::Leash);
+                    cancel.ask(CancelledBy::Leash);
                 }
                 CHANGED.notify_waiters();
                 tokio::select! {

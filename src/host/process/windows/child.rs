@@ -20,8 +20,8 @@ use win32job::{ExtendedLimitInfo, Job, JobError};
 
 use super::bounded_write;
 use crate::host::exchange::Streams;
-use crate::host::exchange::cancel::Cancellation;
-use crate::host::exchange::observation::{Cancel, Ended, StartFault};
+use crate::host::exchange::cancel::Cancel;
+use crate::host::exchange::observation::{CancelledBy, Ended, StartFault};
 use crate::host::implement::plan::Plan;
 use crate::host::process::{NOTICE, Role, TreeExit, notice, tripwire};
 
@@ -94,7 +94,7 @@ impl CancelSource {
     #[expect(clippy::unnecessary_wraps, reason = "other systems need room for one more stream")]
     pub(in crate::host) fn forward_cancels(
         self,
-        cancel: Cancellation,
+        cancel: Cancel,
         leash: bool,
     ) -> std::io::Result<()> {
         match self.0 {
@@ -108,7 +108,7 @@ impl CancelSource {
                 // Whatever is written to the leash is of no interest; only its end is.
                 let mut bytes = [0; 4096];
                 while std::io::stdin().lock().read(&mut bytes).is_ok_and(|read| read > 0) {}
-                cancel.cancel(Cancel::Leash);
+                cancel.ask(CancelledBy::Leash);
             });
         }
         tokio::spawn(async {
@@ -122,7 +122,7 @@ impl CancelSource {
 }
 
 impl Events {
-    async fn watch(mut self, cancel: Cancellation) {
+    async fn watch(mut self, cancel: Cancel) {
         loop {
             let (number, name) = tokio::select! {
                 Some(()) = self.c.recv() => (2, "Ctrl-C"),
@@ -132,7 +132,7 @@ impl Events {
                 Some(()) = self.shutdown.recv() => (15, "the system's shutdown"),
                 else => return,
             };
-            cancel.cancel(Cancel::Signal(number, name));
+            cancel.ask(CancelledBy::Signal(number, name));
         }
     }
 }
