@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::env::Environment;
-use super::exchange::observation::{Ended, Input, Observation, Stop};
+use super::exchange::observation::{Containment, Ended, Input, Observation, Stop};
 use super::implement::judge::{Launch, Outcome, Source};
 use super::implement::plan::Plan;
 
@@ -113,7 +113,7 @@ fn process(outcome: &Outcome, plan: &Plan, seen: &Observation) -> Process {
         cwd: Some(command.cwd.to_string_lossy().into_owned()),
         pid: seen.pid,
         started,
-        contained: seen.contained,
+        contained: seen.containment.map(|reach| reach == Containment::Whole),
         orphaned: seen.orphaned,
         survivors: seen.survivors,
         exit_code,

@@ -471,6 +471,34 @@ fn the_engine_starts_with_clean_signals_and_descriptors() {
     assert!(!tail.lines().any(|line| line == "7"), "{tail}");
 }
 
+/// What is below a host may lower the limits of the host's processes, as a user may for his own.
+/// However it does that, nothing is left, and what is accepted was seen to its end.
+#[test]
+fn a_host_that_is_robbed_of_descriptors_and_memory_leaves_nothing_and_says_nothing_untrue() {
+    let parents = "supervisor=$(sed 's/.*) . //; s/ .*//' /proc/$PPID/stat)";
+    for whom in ["$PPID", "$supervisor", "$PPID $supervisor"] {
+        for what in ["--nofile=3:3", "--nofile=0:0", "--as=1:1", "--data=1:1", "--nproc=0:0"] {
+            let rob = format!("for pid in {whom}; do prlimit --pid $pid {what} || exit 9; done");
+            let daemon = r#"setsid "$0" wait </dev/null >/dev/null 2>&1 & setsid "$0" stubborn &"#;
+            let stage = Stage::new(&format!("{parents}; {daemon} {rob}; ok"));
+            let (ran, report) = finish(stage.host(&["--deadline", "5s"]).spawn().unwrap());
+            assert_eq!(stage.running(), Vec::<String>::new(), "{whom} {what}: {ran:?}");
+            let process = &report["process"];
+            if ran.exit == Some(0) {
+                let seen = (&process["contained"], &process["survivors"], &process["orphaned"]);
+                assert_eq!(seen, (&true.into(), &0.into(), &true.into()), "{whom} {what}: {ran:?}");
+            } else {
+                // Without memory it may be unable to say anything, which is no acceptance either.
+                assert!(ran.exit != Some(9), "{whom} {what}: {ran:?}");
+                assert!(!ran.stdout.contains("satyrn-engine: OK"), "{whom} {what}: {ran:?}");
+            }
+            if what.starts_with("--nofile=3") {
+                assert_eq!((ran.exit, &report["code"]), (Some(0), &"OK".into()), "{whom}: {ran:?}");
+            }
+        }
+    }
+}
+
 /// A host that sees no `/proc`; ends with 1 or 32 where no namespace can be had for it.
 fn without_proc(stage: &Stage) -> Command {
     let mut apart = Command::new("unshare");
@@ -509,6 +537,29 @@ fn without_proc_there_is_the_group_alone_and_the_report_says_so() {
     let line = "satyrn-engine: HOST_FAILED: its own process was killed by SIGKILL";
     assert_eq!((ran.exit, &report["line"]), (Some(1), &line.into()), "{ran:?}");
     await_until("nothing runs", || stage.running().is_empty());
+}
+
+#[test]
+fn a_proc_that_is_taken_away_in_the_middle_of_a_run_blinds_nobody() {
+    let daemon = r#"setsid "$0" wait </dev/null >/dev/null 2>&1 &"#;
+    let stage = Stage::new(&format!("{daemon} mount -t tmpfs none /proc || exit 9; ok"));
+    let mut apart = Command::new("unshare");
+    apart
+        .args(["--mount", "--map-root-user", env!("CARGO_BIN_EXE_satyrn-host"), "implement"])
+        .args(["--format", "json", "--engine"])
+        .arg(&stage.engine)
+        .arg(fixtures().join("contracts/good.yaml"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let (ran, report) = finish(apart.spawn().unwrap());
+    if report["process"]["exit_code"] == 9 || report.is_null() {
+        eprintln!("no mount namespace to be had here: nothing is tested: {}", ran.stderr);
+        return;
+    }
+    assert_eq!((ran.exit, &report["code"]), (Some(0), &"OK".into()), "{ran:?}");
+    let process = &report["process"];
+    assert_eq!((&process["contained"], &process["survivors"]), (&true.into(), &0.into()));
+    assert_eq!(stage.running(), Vec::<String>::new());
 }
 
 #[test]

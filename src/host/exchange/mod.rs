@@ -105,7 +105,7 @@ async fn converse(
     // An end that the host brought about says nothing about the output.
     seen.stdout.complete &= complete || seen.stop.is_none();
     seen.ended = end.ended.filter(|_| seen.started);
-    seen.contained = Some(end.contained);
+    seen.containment = Some(end.containment);
     seen.orphaned = end.orphaned;
     seen.survivors = end.survivors;
     Ok(seen)

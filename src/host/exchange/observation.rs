@@ -22,14 +22,27 @@ pub struct Observation {
     pub stdout: Captured,
     /// The engine's stderr: the last bytes.
     pub stderr: Captured,
-    /// Whether every descendant was within reach of the final kill.
-    pub contained: Option<bool>,
+    /// How far the final kill reached; `None` where nothing ran.
+    pub containment: Option<Containment>,
     /// Whether descendants had to be killed after the engine's own exit.
     pub orphaned: Option<bool>,
     /// Descendants that still ran when the host gave up on them.
     pub survivors: Option<u32>,
     /// From before the start to after the last kill.
     pub elapsed: Duration,
+}
+
+/// How far a kill reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Containment {
+    /// Every descendant was within reach, and was seen to its end or is counted as a survivor.
+    Whole,
+    /// The system offers no more than the process group, which can be left.
+    #[default]
+    Group,
+    /// Every descendant was within reach at the start, and then nobody could say any more who was
+    /// there: what is below can take the means for it from the host.
+    Lost,
 }
 
 /// Bytes read from one stream.

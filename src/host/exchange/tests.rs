@@ -50,17 +50,16 @@ async fn run<'a, F: Future<Output = Option<DuplexStream>>>(
 #[tokio::test(start_paused = true)]
 async fn a_request_above_the_pipe_is_delivered_while_both_outputs_flow() {
     let request = vec![b'r'; 100_000];
-    let (stop, pump, took, _) =
-        run(&request, limits(1000), &Cancel::default(), async |mut far| {
-            far.stdout.write_all(&[b'o'; 5000]).await.unwrap();
-            far.stderr.write_all(&[b'e'; 5000]).await.unwrap();
-            let mut read = Vec::new();
-            far.stdin.read_to_end(&mut read).await.unwrap();
-            assert_eq!(read.len(), 100_000);
-            far.stdout.write_all(b"!").await.unwrap();
-            None
-        })
-        .await;
+    let (stop, pump, took, _) = run(&request, limits(1000), &Cancel::default(), async |mut far| {
+        far.stdout.write_all(&[b'o'; 5000]).await.unwrap();
+        far.stderr.write_all(&[b'e'; 5000]).await.unwrap();
+        let mut read = Vec::new();
+        far.stdin.read_to_end(&mut read).await.unwrap();
+        assert_eq!(read.len(), 100_000);
+        far.stdout.write_all(b"!").await.unwrap();
+        None
+    })
+    .await;
     assert_eq!((stop, pump.input), (None, Input::Delivered));
     let (out, err) = pump.captured();
     assert_eq!((out.total, out.complete, out.bytes.last()), (5001, true, Some(&b'!')));
@@ -71,13 +70,12 @@ async fn a_request_above_the_pipe_is_delivered_while_both_outputs_flow() {
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_does_not_read_costs_nothing_but_a_fact() {
     let request = vec![b'r'; 100_000];
-    let (stop, mut pump, ..) =
-        run(&request, limits(1000), &Cancel::default(), async |mut far| {
-            drop(far.stdin);
-            far.stdout.write_all(b"x").await.unwrap();
-            None
-        })
-        .await;
+    let (stop, mut pump, ..) = run(&request, limits(1000), &Cancel::default(), async |mut far| {
+        drop(far.stdin);
+        far.stdout.write_all(b"x").await.unwrap();
+        None
+    })
+    .await;
     pump.drain().await;
     assert_eq!((stop, pump.input), (None, Input::Failed));
     assert_eq!(pump.captured().0.bytes, b"x");
@@ -86,14 +84,13 @@ async fn an_engine_that_does_not_read_costs_nothing_but_a_fact() {
 #[tokio::test(start_paused = true)]
 async fn the_deadline_covers_the_write_and_is_not_moved_by_activity() {
     let request = vec![b'r'; 100_000];
-    let (stop, pump, took, _) =
-        run(&request, limits(250), &Cancel::default(), async |mut far| {
-            loop {
-                far.stdout.write_all(b" ").await.unwrap();
-                sleep(Duration::from_millis(100)).await;
-            }
-        })
-        .await;
+    let (stop, pump, took, _) = run(&request, limits(250), &Cancel::default(), async |mut far| {
+        loop {
+            far.stdout.write_all(b" ").await.unwrap();
+            sleep(Duration::from_millis(100)).await;
+        }
+    })
+    .await;
     assert_eq!((stop, pump.input), (Some(Stop::Deadline), Input::Unread));
     assert_eq!(took, Duration::from_millis(250));
     assert_eq!(pump.captured().0.total, 3);
@@ -130,12 +127,11 @@ async fn the_end_of_stderr_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn after_the_exit_a_held_stdout_is_given_a_grace_and_no_more() {
-    let (stop, pump, took, held) =
-        run(b"", limits(30_000), &Cancel::default(), async |mut far| {
-            far.stdout.write_all(b"answer").await.unwrap();
-            Some(far.stdout)
-        })
-        .await;
+    let (stop, pump, took, held) = run(b"", limits(30_000), &Cancel::default(), async |mut far| {
+        far.stdout.write_all(b"answer").await.unwrap();
+        Some(far.stdout)
+    })
+    .await;
     assert_eq!((stop, took), (None, Duration::from_millis(100)));
     drop(held);
     let (out, _) = pump.captured();
@@ -161,8 +157,7 @@ async fn a_slow_writer_after_the_exit_is_heard_out_within_bounds() {
         });
         let began = Instant::now();
         let deadline = began + pump.limits.deadline;
-        let stop =
-            pump.run(|| true, std::future::ready(()), deadline, &Cancel::default()).await;
+        let stop = pump.run(|| true, std::future::ready(()), deadline, &Cancel::default()).await;
         assert_eq!(stop, None);
         let took = began.elapsed();
         writer.abort();

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::refusal::{Refusal, start_failed};
-use crate::host::exchange::observation::{CancelledBy, Ended, Observation, StartFault, Stop};
+use crate::host::exchange::observation::{
+    CancelledBy, Containment, Ended, Observation, StartFault, Stop,
+};
 use crate::json::{Found, NotJson, json};
 use crate::line;
 use crate::protocol::{Code, Response};
@@ -121,6 +123,11 @@ pub fn judge(terms: Terms, seen: &Observation) -> Outcome {
         (None, Err(fault)) => refused(&no_answer(terms, seen, fault)), // rows 6 and 7
         (None, Ok(Err(problem))) => {
             refused(&Refusal::Malformed { reason: "shape", detail: problem }) // row 8
+        }
+        // An answer of an engine that may still run somewhere is not believed.
+        (None, Ok(Ok(_))) if seen.containment == Some(Containment::Lost) => {
+            let why = "what the engine has left running could not be seen to its end";
+            refused(&Refusal::HostFailed(why.to_owned()))
         }
         (None, Ok(Ok(response))) => answered(seen, response), // rows 9 to 11
     };

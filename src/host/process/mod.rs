@@ -21,7 +21,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::exchange::observation::Ended;
+use super::exchange::observation::{Containment, Ended};
 
 /// When a person at a terminal is told that there is something to wait for.
 const NOTICE: Duration = Duration::from_secs(2);
@@ -45,8 +45,8 @@ pub(super) enum Role {
 pub(super) struct TreeExit {
     /// How the engine's own process ended.
     pub(super) ended: Option<Ended>,
-    /// Whether every descendant was within reach.
-    pub(super) contained: bool,
+    /// How far the kill reached.
+    pub(super) containment: Containment,
     /// Whether descendants had to be killed after the engine's own exit, where that is known.
     pub(super) orphaned: Option<bool>,
     /// Descendants that could not be killed in time, where that is known.

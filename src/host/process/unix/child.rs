@@ -17,9 +17,10 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::launch::{self, Launch, Program, Stage, Start, c_text};
 use super::signals::{self, CHANGED};
-use super::{supervisor, tree};
+use super::supervisor;
+use super::tree::{self, Tree};
 use crate::host::exchange::Streams;
-use crate::host::exchange::observation::{Ended, StartFault};
+use crate::host::exchange::observation::{Containment, Ended, StartFault};
 use crate::host::implement::plan::Plan;
 use crate::host::process::{TreeExit, tripwire};
 
@@ -31,7 +32,8 @@ pub(in crate::host) struct Child {
     pid: Pid,
     reaped: bool,
     destroyed: bool,
-    contained: bool,
+    /// What is below the host, where all of it is within reach.
+    tree: Option<Tree>,
     channel: Option<Receiver>,
     command: (PathBuf, PathBuf),
 }
@@ -47,7 +49,8 @@ pub(in crate::host) type ChildStreams = Streams<Sender, Receiver, Receiver>;
 pub(in crate::host) fn spawn(plan: &Plan, engine: fn() -> u8) -> Result<Spawned, StartFault> {
     tripwire();
     let command = &plan.command;
-    let adopted = tree::become_subreaper();
+    // Before there is anybody below who could take the means for it.
+    let tree = Tree::below_this_process();
     let start = || -> std::io::Result<(Pid, Ends)> {
         let (becomes, heard) = program(plan, engine)?;
         let (stdin, mut into) = pipe()?;
@@ -74,8 +77,7 @@ pub(in crate::host) fn spawn(plan: &Plan, engine: fn() -> u8) -> Result<Spawned,
         let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
         fault(&command.cwd, &command.program, None, errno)
     })?;
-    let contained = adopted.and_then(|()| tree::look());
-    if let Err(why) = &contained {
+    if let Err(why) = &tree {
         tracing::warn!(why, "descendants that leave the group are not contained");
         supervisor::announce_group(pid);
     }
@@ -83,7 +85,7 @@ pub(in crate::host) fn spawn(plan: &Plan, engine: fn() -> u8) -> Result<Spawned,
         pid,
         reaped: false,
         destroyed: false,
-        contained: contained.is_ok(),
+        tree: tree.ok(),
         channel: None,
         command: (command.cwd.clone(), command.program.clone()),
     };
@@ -190,7 +192,8 @@ impl Child {
     /// Until nothing of the tree runs any more, as far as it is contained.
     pub(in crate::host) fn gone(&self) -> impl Future<Output = ()> + use<'_> {
         self.await_change(|child| {
-            child.has_exited() && !(child.contained && tree::has_others(child.pid))
+            let others = child.tree.as_ref().map(|tree| tree.has_others(child.pid));
+            child.has_exited() && matches!(others, None | Some(Some(false)))
         })
     }
 
@@ -204,7 +207,7 @@ impl Child {
                 return;
             }
             changed.await;
-            if self.contained && !self.has_exited() {
+            if self.tree.is_some() && !self.has_exited() {
                 tree::reap_orphans(self.pid);
             }
         }
@@ -227,12 +230,12 @@ impl Child {
     /// within `bound`, and once.
     pub(in crate::host) fn destroy(&mut self, bound: Duration) -> TreeExit {
         let until = Instant::now() + bound;
-        let mut exit = TreeExit { contained: self.contained, ..TreeExit::default() };
+        let mut exit = TreeExit::default();
         if std::mem::replace(&mut self.destroyed, true) {
             return exit;
         }
         let exited = self.has_exited();
-        let others = self.contained && exited && tree::has_others(self.pid);
+        let others = self.tree.as_ref().filter(|_| exited).map(|tree| tree.has_others(self.pid));
         self.signal(Signal::KILL);
         loop {
             match waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
@@ -248,11 +251,17 @@ impl Child {
                 Ok(None) | Err(_) => break,
             }
         }
-        if self.contained {
+        if let Some(tree) = &self.tree {
             let left = until.saturating_duration_since(Instant::now());
-            let (survivors, killed) = tree::kill_descendants(left, &[]);
-            exit.survivors = Some(survivors);
-            exit.orphaned = Some(exited && (others || killed));
+            let killed = tree.kill_descendants(left);
+            exit.survivors = killed.left;
+            exit.containment =
+                if killed.left.is_some() { Containment::Whole } else { Containment::Lost };
+            exit.orphaned = match others {
+                None => Some(false),
+                Some(others) if !killed.any => others,
+                Some(_) => Some(true),
+            };
         }
         exit
     }

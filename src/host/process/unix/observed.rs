@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{signals, tree};
+use super::signals;
 
 /// A signal that asked the runner to stop. It then ends its hosts and clears up, which it cannot do
 /// for a second one: that ends it at once, and its hosts by their leashes.
@@ -74,8 +74,7 @@ pub(in crate::host) fn running_in(dir: &Path) -> Option<Vec<String>> {
                 .is_ok_and(|line| line.windows(name.len()).any(|part| part == name)),
         };
         let pid = process.file_name().to_str().and_then(|name| name.parse().ok());
-        let Some(pid) = pid.and_then(Pid::from_raw).filter(|pid| here && tree::is_running(*pid))
-        else {
+        let Some(pid) = pid.and_then(Pid::from_raw).filter(|pid| here && is_running(*pid)) else {
             continue;
         };
         let line = std::fs::read(path.join("cmdline")).unwrap_or_default();
@@ -95,4 +94,53 @@ pub(in crate::host) fn has_proc() -> bool {
 pub(in crate::host) fn ended_by(status: ExitStatus) -> Option<String> {
     use std::os::unix::process::ExitStatusExt;
     status.signal().map(signals::name)
+}
+
+/// Whether a process of anybody runs: one that has ended and waits to be reaped does not.
+fn is_running(pid: Pid) -> bool {
+    std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).is_ok_and(|stat| is_alive(&stat))
+}
+
+/// By the line that `/proc` has of a process. Its name, in parentheses, may hold any bytes; the
+/// words after it begin with the state, and the number of its threads is the eighteenth. One whose
+/// first thread has ended before the others looks like one that has ended.
+fn is_alive(stat: &[u8]) -> bool {
+    let Some(end) = stat.iter().rposition(|byte| *byte == b')') else { return false };
+    let rest = String::from_utf8_lossy(&stat[end + 1..]);
+    let mut words = rest.split_ascii_whitespace();
+    match words.next() {
+        Some("Z") => words.nth(16).and_then(|threads| threads.parse().ok()).unwrap_or(1) > 1,
+        state => state.is_some_and(|state| state != "X"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_runs() {
+        let line = |name: &[u8], state: &str, threads: &str| {
+            let rest = format!(") {state} 1 2 3 0 -1 4 5 6 7 8 9 10 11 12 20 0 {threads} 0 99");
+            [b"7 (", name, rest.as_bytes()].concat()
+        };
+        for (stat, expected) in [
+            (line(b"sh", "S", "1"), true),
+            (line(b"sh", "R", "9"), true),
+            (line(b"sh", "Z", "1"), false),
+            (line(b"sh", "Z", "2"), true),
+            (line(b"sh", "X", "1"), false),
+            (line(b"a) Z 1 (", "S", "1"), true),
+            (line(b"m\xc3\xb6p\xff", "S", "1"), true),
+            (b"7 (sh) Z".to_vec(), false),
+            (b"".to_vec(), false),
+        ] {
+            assert_eq!(is_alive(&stat), expected, "{}", String::from_utf8_lossy(&stat));
+        }
+    }
+
+    #[test]
+    fn this_process_runs() {
+        assert!(is_running(rustix::process::getpid()));
+    }
 }

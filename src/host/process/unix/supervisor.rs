@@ -22,8 +22,9 @@ use rustix::process::{
 };
 
 use super::bounded_write::{self, timespec};
+use super::launch;
 use super::signals::{self, CancelSource, Wake, Watch};
-use super::{launch, tree};
+use super::tree::Tree;
 use crate::host::implement::refusal::{Refusal, start_failed};
 use crate::host::implement::{judge, render};
 use crate::host::process::{NOTICE, Role, notice};
@@ -139,9 +140,8 @@ fn run(args: &[OsString]) -> Result<CancelSource, u8> {
         bounded_write::write(std::io::stdout(), &text, LAST_WRITE);
         Err(exit)
     };
-    let foreign = tree::foreign();
-    // Where this fails, the inner host says so in the report.
-    let _ = tree::become_subreaper();
+    // Where this fails, the worker says so in the report.
+    let tree = Tree::below_this_process();
     let watch = match Watch::begin() {
         Ok(watch) => watch,
         Err(error) => {
@@ -169,11 +169,14 @@ fn run(args: &[OsString]) -> Result<CancelSource, u8> {
     if let Some(group) = inner.group.filter(|_| !inner.has_spoken()) {
         let _ = kill_process_group(group, Signal::KILL);
     }
-    tree::kill_descendants(SWEEP, &foreign);
+    let swept = tree.as_ref().map(|tree| tree.kill_descendants(SWEEP));
     let deadline = inner.announced.as_ref().map_or(Duration::ZERO, |told| told.deadline);
     let patience = deadline.saturating_sub(now()).max(LAST_WRITE);
+    // A worker that was blinded has said so; that its supervisor is, nobody else can say.
+    let blind = swept.is_ok_and(|killed| killed.left.is_none());
     let why = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
         _ if armed.is_err() || leash.is_err() => "it could not watch its own process".to_owned(),
+        _ if blind => "it could not see what the engine has left running".to_owned(),
         _ if !in_time => "its own process did not finish in time".to_owned(),
         Some((Some(exit), _)) => match u8::try_from(exit) {
             Ok(exit) if inner.has_spoken() => {

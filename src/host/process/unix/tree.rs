@@ -1,91 +1,175 @@
 //! Linux: the tree below this process. As a subreaper it becomes the parent of every descendant
 //! whose own parent has ended, so that nothing can leave, whatever session or group it is in.
+//!
+//! What is below may take from this process whatever a user can take from his own processes:
+//! descriptors and memory, by lowering its limits. So the list of children is opened before the
+//! program starts and read again through the same descriptor into memory that is there already, and
+//! whether a child runs is asked of the kernel by its id. What cannot be read is not known, and is
+//! never taken for nothing.
 
-use std::fs;
+use std::cell::RefCell;
+use std::fs::File;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
+use rustix::io::{Errno, pread};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 
-/// Makes this process the one that orphans below it come to.
-///
-/// # Errors
-/// Why not every descendant would be within reach.
+/// How many bytes of a list of children are read at least: some eight thousand of them.
+const LIST: usize = 64 << 10;
+
+/// How many bytes are read at once.
+const CHUNK: usize = 4096;
+
+/// Asks for the state of a child that has ended, and changes nothing.
+const LOOK: WaitIdOptions =
+    WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
+
+/// What is below this process, whoever it belongs to.
+pub(super) struct Tree {
+    list: File,
+    /// The text of the list, and the ids in it.
+    read: RefCell<(Vec<u8>, Vec<Pid>)>,
+    /// The children that this process was born with: a shell that starts others and then executes
+    /// the host leaves them to it. They are the caller's, and nothing is done to them.
+    foreign: Vec<Pid>,
+}
+
+/// What became of everything that was to be killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Killed {
+    /// How many still run; unknown where nobody could be named.
+    pub(super) left: Option<u32>,
+    /// Whether any had to be killed.
+    pub(super) any: bool,
+}
+
+impl Tree {
+    /// Makes this process the one that orphans below it come to, and opens the list of its
+    /// children, of whom it has none of its own yet.
+    ///
+    /// # Errors
+    /// Why not every descendant would be within reach.
+    pub(super) fn below_this_process() -> Result<Self, String> {
+        become_subreaper()?;
+        // The first thread alone forks, so that the children are all its own.
+        let list = File::open("/proc/thread-self/children")
+            .map_err(|error| format!("/proc does not tell the children: {error}"))?;
+        let read = RefCell::new((Vec::with_capacity(LIST), Vec::with_capacity(LIST / 8)));
+        let mut tree = Self { list, read, foreign: Vec::new() };
+        if !matches!(waitid(WaitId::All, LOOK), Err(Errno::CHILD)) {
+            let born_with = tree.children(<[Pid]>::to_vec);
+            tree.foreign = born_with.ok_or("/proc does not tell the children")?;
+        }
+        Ok(tree)
+    }
+
+    /// Hands over the children of this process but the foreign ones, oldest first; `None` where the
+    /// list cannot be read. One that is read while children end can lack others.
+    fn children<T>(&self, of: impl FnOnce(&[Pid]) -> T) -> Option<T> {
+        let (text, pids) = &mut *self.read.borrow_mut();
+        text.clear();
+        loop {
+            let at = text.len();
+            // With no memory for more, those that fit are killed, and the next look finds others.
+            if text.try_reserve(CHUNK).is_err() {
+                break;
+            }
+            text.resize(at + CHUNK, 0);
+            match pread(&self.list, &mut text[at..], at as u64) {
+                Err(Errno::INTR) => text.truncate(at),
+                Err(_) => return None,
+                Ok(read) => {
+                    text.truncate(at + read);
+                    if read == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+        pids.clear();
+        let words = text.split(u8::is_ascii_whitespace);
+        let found = words.filter_map(|word| str::from_utf8(word).ok()?.parse().ok());
+        for pid in found.filter_map(Pid::from_raw).filter(|pid| !self.foreign.contains(pid)) {
+            if pids.try_reserve(1).is_err() {
+                break;
+            }
+            pids.push(pid);
+        }
+        Some(of(pids))
+    }
+
+    /// Whether a child other than `leader` runs. Where that is so, so does a descendant. `None`
+    /// where nobody can say.
+    pub(super) fn has_others(&self, leader: Pid) -> Option<bool> {
+        self.children(|children| children.iter().any(|child| *child != leader && runs(*child)))
+    }
+
+    /// Kills and reaps all children but the foreign ones, and whoever becomes one meanwhile, until
+    /// the kernel says that there is none, or the time is up.
+    ///
+    /// Only children are killed, and the groups that they lead, by ids that cannot be reused before
+    /// they are reaped here; their own children become ours and come next. A kill that meets a fork
+    /// under way cancels it, and one of the group meets the child that the fork made just before.
+    pub(super) fn kill_descendants(&self, bound: Duration) -> Killed {
+        let until = Instant::now() + bound;
+        let (mut known, mut unchanged, mut any) = (None, 0, false);
+        loop {
+            // With children of the caller among ours, only the list tells that there is no other.
+            if self.foreign.is_empty() && reap() {
+                return Killed { left: Some(0), any };
+            }
+            let seen = self.children(|children| {
+                // The newest first: who forks without end is among them.
+                for child in children.iter().rev().take_while(|_| Instant::now() < until) {
+                    any = any || runs(*child);
+                    let _ = kill_process_group(*child, Signal::KILL);
+                    let _ = kill_process(*child, Signal::KILL);
+                    if !self.foreign.is_empty() {
+                        let reap = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+                        let _ = waitid(WaitId::Pid(*child), reap);
+                    }
+                }
+                (children.len(), children.last().copied())
+            });
+            if seen.is_some_and(|(count, _)| count == 0) && !self.foreign.is_empty() {
+                return Killed { left: Some(0), any };
+            }
+            if Instant::now() >= until {
+                let left = |children: &[Pid]| children.iter().filter(|pid| runs(**pid)).count();
+                // A list without anybody on it contradicts the kernel, who still has a child.
+                let left = self.children(left).filter(|_| seen.is_some_and(|(count, _)| count > 0));
+                return Killed { left: left.and_then(|left| u32::try_from(left).ok()), any };
+            }
+            // As long as new ones appear there is no time to lose: each level of a tree is a new one.
+            unchanged = if seen == known { unchanged + 1 } else { 0 };
+            match unchanged {
+                0 => {}
+                1..16 => std::thread::yield_now(),
+                _ => std::thread::sleep(Duration::from_micros(100 << (unchanged - 16).min(3))),
+            }
+            known = seen;
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
-pub(super) fn become_subreaper() -> Result<(), String> {
+fn become_subreaper() -> Result<(), String> {
     use rustix::process::{getpid, set_child_subreaper};
     set_child_subreaper(Some(getpid())).map_err(|error| format!("no subreaper: {error}"))
 }
 
 /// Orphans go to the system's first process, where nobody can find them.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn become_subreaper() -> Result<(), String> {
+fn become_subreaper() -> Result<(), String> {
     Err("this system has no subreapers; only the process group is within reach".to_owned())
 }
 
-/// Whether `/proc` tells the children, without which an orphan cannot be found.
-///
-/// # Errors
-/// That it does not.
-pub(super) fn look() -> Result<(), String> {
-    children().map(drop).ok_or_else(|| "/proc does not tell the children".to_owned())
-}
-
-/// The children that this process was born with: a shell that starts others and then executes the
-/// host leaves them to it. They are the caller's, and nothing is done to them.
-pub(super) fn foreign() -> Vec<Pid> {
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    match waitid(WaitId::All, look) {
-        Err(Errno::CHILD) => Vec::new(),
-        Ok(_) | Err(_) => children().unwrap_or_default(),
-    }
-}
-
-/// Kills and reaps all children but the foreign ones, and whoever becomes one meanwhile, until there
-/// is none or the time is up. Returns how many are still running, and whether any had to be killed:
-/// a list of children that end while it is read can lack others, so one look is not enough.
-///
-/// Only children are killed, and the groups that they lead, by ids that cannot be reused before they
-/// are reaped here; their own children become ours and come next. A kill that meets a fork under way
-/// cancels it, and one of the group meets the child that the fork made just before.
-pub(super) fn kill_descendants(bound: Duration, foreign: &[Pid]) -> (u32, bool) {
-    let until = Instant::now() + bound;
-    let mut known = Vec::new();
-    let mut unchanged = 0;
-    let mut killed = false;
-    loop {
-        if foreign.is_empty() && reap() {
-            return (0, killed);
-        }
-        let mut children = children().unwrap_or_default();
-        children.retain(|child| !foreign.contains(child));
-        if children.is_empty() && !foreign.is_empty() {
-            return (0, killed);
-        }
-        if Instant::now() >= until {
-            let running = children.into_iter().filter(|child| is_running(*child)).count();
-            return (u32::try_from(running).unwrap_or(u32::MAX), killed);
-        }
-        // The newest first: who forks without end is among them.
-        for child in children.iter().rev().take_while(|_| Instant::now() < until) {
-            killed = killed || is_running(*child);
-            let _ = kill_process_group(*child, Signal::KILL);
-            let _ = kill_process(*child, Signal::KILL);
-            if !foreign.is_empty() {
-                let _ = waitid(WaitId::Pid(*child), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
-            }
-        }
-        // As long as new ones appear there is no time to lose: each level of a tree is a new one.
-        unchanged = if children == known { unchanged + 1 } else { 0 };
-        match unchanged {
-            0 => {}
-            1..16 => std::thread::yield_now(),
-            _ => std::thread::sleep(Duration::from_micros(100 << (unchanged - 16).min(3))),
-        }
-        known = children;
-    }
+/// Whether a child of this process runs. The kernel says so without a descriptor and without `/proc`:
+/// only one all of whose threads have ended can be waited for.
+fn runs(child: Pid) -> bool {
+    matches!(waitid(WaitId::Pid(child), LOOK), Ok(None) | Err(Errno::INTR))
 }
 
 /// Reaps children that have ended, and says whether there is no child at all. All of them, since a
@@ -100,12 +184,6 @@ fn reap() -> bool {
         }
     }
     false
-}
-
-/// Whether a child other than `leader` is running. Where that is so, so is a descendant.
-pub(super) fn has_others(leader: Pid) -> bool {
-    let children = children().unwrap_or_default();
-    children.into_iter().any(|child| child != leader && is_running(child))
 }
 
 /// Reaps children that have ended, but not `leader`, whose id must stay taken, for a moment: there
@@ -129,59 +207,3 @@ pub(super) fn reap_orphans(leader: Pid) {
 /// Orphans do not come to this process.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn reap_orphans(_leader: Pid) {}
-
-/// The children of this process, whose first thread alone forks; `None` where `/proc` does not tell.
-fn children() -> Option<Vec<Pid>> {
-    let list = fs::read_to_string("/proc/thread-self/children").ok()?;
-    let pids = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
-    Some(pids.filter_map(Pid::from_raw).collect())
-}
-
-/// A process that has ended and waits to be reaped does not run.
-pub(super) fn is_running(pid: Pid) -> bool {
-    fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).is_ok_and(|stat| runs(&stat))
-}
-
-/// By the line that `/proc` has of a process. Its name, in parentheses, may hold any bytes; the
-/// words after it begin with the state, and the number of its threads is the eighteenth. One whose
-/// first thread has ended before the others looks like one that has ended.
-fn runs(stat: &[u8]) -> bool {
-    let Some(end) = stat.iter().rposition(|byte| *byte == b')') else { return false };
-    let rest = String::from_utf8_lossy(&stat[end + 1..]);
-    let mut words = rest.split_ascii_whitespace();
-    match words.next() {
-        Some("Z") => words.nth(16).and_then(|threads| threads.parse().ok()).unwrap_or(1) > 1,
-        state => state.is_some_and(|state| state != "X"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_runs() {
-        let line = |name: &[u8], state: &str, threads: &str| {
-            let rest = format!(") {state} 1 2 3 0 -1 4 5 6 7 8 9 10 11 12 20 0 {threads} 0 99");
-            [b"7 (", name, rest.as_bytes()].concat()
-        };
-        for (stat, expected) in [
-            (line(b"sh", "S", "1"), true),
-            (line(b"sh", "R", "9"), true),
-            (line(b"sh", "Z", "1"), false),
-            (line(b"sh", "Z", "2"), true),
-            (line(b"sh", "X", "1"), false),
-            (line(b"a) Z 1 (", "S", "1"), true),
-            (line(b"m\xc3\xb6p\xff", "S", "1"), true),
-            (b"7 (sh) Z".to_vec(), false),
-            (b"".to_vec(), false),
-        ] {
-            assert_eq!(runs(&stat), expected, "{}", String::from_utf8_lossy(&stat));
-        }
-    }
-
-    #[test]
-    fn this_process_runs() {
-        assert!(is_running(rustix::process::getpid()));
-    }
-}

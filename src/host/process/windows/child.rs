@@ -21,7 +21,7 @@ use win32job::{ExtendedLimitInfo, Job, JobError};
 use super::bounded_write;
 use crate::host::exchange::Streams;
 use crate::host::exchange::cancel::Cancel;
-use crate::host::exchange::observation::{CancelledBy, Ended, StartFault};
+use crate::host::exchange::observation::{CancelledBy, Containment, Ended, StartFault};
 use crate::host::implement::plan::Plan;
 use crate::host::process::{NOTICE, Role, TreeExit, notice, tripwire};
 
@@ -310,7 +310,10 @@ impl Child {
         let exit = status.and_then(|status| status.code());
         TreeExit {
             ended: exit.map(ended),
-            contained: self.adopted.is_some(),
+            containment: match self.adopted {
+                Some(_) => Containment::Whole,
+                None => Containment::Group,
+            },
             orphaned,
             survivors: self.others(),
         }
