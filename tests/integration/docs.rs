@@ -271,8 +271,10 @@ fn root() -> &'static Path {
 fn pages() -> Vec<Page> {
     let mut names: Vec<String> =
         ["README.md", "CONTRIBUTING.md", "packages/engine/README.md"].map(str::to_owned).into();
-    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
-        names.push(format!("docs/{}", entry.unwrap().file_name().to_str().unwrap()));
+    for dir in ["docs", "docs/spec"] {
+        for entry in std::fs::read_dir(root().join(dir)).unwrap() {
+            names.push(format!("{dir}/{}", entry.unwrap().file_name().to_str().unwrap()));
+        }
     }
     names.retain(|name| Path::new(name).extension().is_some_and(|end| end == "md"));
     names.sort();
@@ -634,7 +636,7 @@ fn every_reason_stands_on_the_page_of_refusals() {
         }
     }
     let page = std::fs::read_to_string(root().join("docs/refusals.md")).unwrap();
-    let (_, table) = page.split_once("## CommandOutput by the host").unwrap();
+    let (_, table) = page.split_once("## Said by the host").unwrap();
     let word = Regex::new("`([a-z0-9-]+)`").unwrap();
     let cells = table.lines().filter_map(|row| row.split('|').nth(3));
     let named = cells.flat_map(|cell| word.captures_iter(cell).map(|found| found[1].to_owned()));
