@@ -13,7 +13,8 @@ const RULES: &[(&str, &[&str])] = &[
     ("std::process::exit", &["src/host/process/unix/launch.rs"]),
 ];
 
-fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
+/// Every source below a directory.
+pub fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

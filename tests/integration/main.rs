@@ -22,6 +22,7 @@ mod pages;
 #[cfg(target_os = "linux")]
 mod resources;
 mod schema;
+mod spec;
 #[cfg(any(target_os = "linux", windows))]
 mod tree;
 #[cfg(unix)]

@@ -103,7 +103,7 @@ pub fn refused(refusal: &Refusal) -> Outcome {
     }
 }
 
-/// Judges an observation: the first row of SPEC's table that matches.
+/// Judges an observation: the first row that matches in the table of SPEC 2.
 #[must_use]
 pub fn judge(terms: Terms, seen: &Observation) -> Outcome {
     if let Some(fault) = &seen.start_fault {

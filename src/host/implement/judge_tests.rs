@@ -34,7 +34,7 @@ fn stderr(text: &str, observation: Observation) -> Observation {
     Observation { stderr, ..observation }
 }
 
-/// Every row of SPEC's table: observation, line, exit, reason.
+/// Every row of the table of SPEC 2: observation, line, exit, reason.
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table, one row a line")]
 fn the_table() {
