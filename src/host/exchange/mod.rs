@@ -28,16 +28,11 @@ const LAST_WISH: Duration = Duration::from_millis(5);
 
 /// Runs one engine process and sees it to its end; `engine` is the embedded one. Returns within the
 /// deadline plus [`terminate`](launch::Limits::terminate), [`sweep`](launch::Limits::sweep) and a few milliseconds, whatever the
-/// engine does. `forward_cancels` is called within the runtime, and hands the cancellation to whoever may ask
-/// for the end; what was asked for before is not lost on its way there.
+/// engine does. What this process hears meanwhile is asked of `cancel`.
 ///
 /// # Errors
 /// The system has no room for the host's own runtime. The engine may have begun, and is ended.
-pub fn exchange(
-    plan: &Plan,
-    engine: fn() -> u8,
-    forward_cancels: impl FnOnce(Cancel) -> std::io::Result<()>,
-) -> std::io::Result<Observation> {
+pub fn exchange(plan: &Plan, engine: fn() -> u8, cancel: &Cancel) -> std::io::Result<Observation> {
     let began = Instant::now();
     let faulty = |fault| Observation { start_fault: Some(fault), ..Observation::default() };
     let seen = match process::spawn(plan, engine) {
@@ -46,10 +41,9 @@ pub fn exchange(
             // The engine is at work while this is set up.
             let runtime = Builder::new_current_thread().enable_all().build()?;
             let seen = runtime.block_on(async {
-                let cancel = Cancel::default();
-                forward_cancels(cancel.clone())?;
+                process::forward_cancels(cancel)?;
                 let (child, streams) = spawned.connect()?;
-                std::io::Result::Ok(converse(plan, child, streams, began, &cancel).await)
+                std::io::Result::Ok(converse(plan, child, streams, began, cancel).await)
             });
             // The process ends next. A stream that something outside the tree still holds is not
             // waited for, and to take the runtime down would only cost time.

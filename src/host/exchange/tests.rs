@@ -225,5 +225,5 @@ fn this_tier_cannot_start_a_process() {
         request: Vec::new(),
         limits: Limits::default(),
     };
-    let _ = exchange(&plan, || 0, |_| Ok(()));
+    let _ = exchange(&plan, || 0, &Cancel::default());
 }

@@ -12,13 +12,11 @@ use unix as system;
 use windows as system;
 
 pub(super) use system::{
-    CancelSource, Child, ChildStreams, announce, bounded_write, catch_panic, deliver, dispatch,
-    observed, own_executable, self_ops, spawn,
+    Child, ChildStreams, announce_deadline, bounded_write, defer_parent_death, forward_cancels,
+    observed, own_executable, run, self_ops, spawn, unblock,
 };
 
-use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use super::exchange::observation::{Containment, Ended};
@@ -26,18 +24,32 @@ use super::exchange::observation::{Containment, Ended};
 /// When a person at a terminal is told that there is something to wait for.
 const NOTICE: Duration = Duration::from_secs(2);
 
-/// Which part of the host this process is.
-pub(super) enum Role {
-    /// It has done its part.
+/// What a command has to say once it has ended, and how its process ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::host) struct Output {
+    /// For stdout.
+    pub(in crate::host) stdout: Vec<u8>,
+    /// For stderr, after that.
+    pub(in crate::host) stderr: Vec<u8>,
+    /// The exit code.
+    pub(in crate::host) exit: u8,
+}
+
+/// What whoever watches over a command's work needs to know of the command.
+pub(super) struct Supervision<'a> {
+    /// Whether the end of stdin cancels.
+    pub(super) lifeline: bool,
+    /// What the command says where its work cannot say anything.
+    pub(super) lost: &'a dyn Fn(Loss) -> Output,
+}
+
+/// Why the work of a command has said nothing. The words are for people.
+pub(super) enum Loss {
+    /// Nothing was started.
     #[cfg_attr(windows, expect(dead_code, reason = "one process is the whole host there"))]
-    Done(ExitCode),
-    /// The host itself.
-    Host {
-        /// The command line.
-        args: Vec<OsString>,
-        /// Where an exchange is to be run: how it can be cancelled.
-        source: Option<CancelSource>,
-    },
+    NotStarted(String),
+    /// It ended, or was ended, and something may have run.
+    Lost(String),
 }
 
 /// What was left of a process tree when it was destroyed.

@@ -16,13 +16,14 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::launch::{self, Launch, Program, Stage, Start, c_text};
-use super::signals::{self, CHANGED};
-use super::supervisor;
+use super::signals;
 use super::tree::{self, Tree};
+use super::worker::{self, CHANGED};
 use crate::host::exchange::Streams;
 use crate::host::exchange::observation::{Containment, Ended, StartFault};
 use crate::host::implement::plan::Plan;
 use crate::host::process::{TreeExit, tripwire};
+use crate::host::program;
 
 /// The executable of this process, also where its file has been replaced or deleted.
 pub(super) const SELF: &str = "/proc/self/exe";
@@ -79,7 +80,7 @@ pub(in crate::host) fn spawn(plan: &Plan, engine: fn() -> u8) -> Result<Spawned,
     })?;
     if let Err(why) = &tree {
         tracing::warn!(why, "descendants that leave the group are not contained");
-        supervisor::announce_group(pid);
+        worker::announce_group(pid);
     }
     let child = Child {
         pid,
@@ -298,6 +299,21 @@ fn fault(cwd: &Path, program: &Path, stage: Option<Stage>, errno: Errno) -> Star
         _ if program.is_dir() => StartFault::NotRunnable(program, "it is a directory".to_owned()),
         _ => StartFault::NotRunnable(program, why),
     }
+}
+
+/// The path of this executable: by the system, else as the caller named it.
+pub(in crate::host) fn own_executable(named: Option<&OsString>) -> PathBuf {
+    let by_system = PathBuf::from(SELF);
+    if by_system.exists() {
+        return by_system;
+    }
+    let named = PathBuf::from(named.map_or("satyrn-host".into(), Clone::clone));
+    if named.components().count() > 1 {
+        return named;
+    }
+    #[expect(clippy::disallowed_methods, reason = "asked for before there is a snapshot")]
+    let path = std::env::var_os("PATH");
+    program::find(&named.to_string_lossy(), path.as_deref()).unwrap_or(named)
 }
 
 #[cfg(test)]

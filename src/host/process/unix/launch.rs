@@ -115,9 +115,6 @@ impl Launch {
             rustix::stdio::dup2_stdout(&stdout)?;
             rustix::stdio::dup2_stderr(&stderr)
         };
-        if let Program::Embedded(_) = becomes {
-            signals::end_as_by_default();
-        }
         if !bind_to(host, Signal::KILL) || streams().is_err() {
             return 1;
         }
@@ -126,6 +123,8 @@ impl Launch {
         // session's id is that of its group and of the process.
         let _ = setsid();
         signals::reset_ignored();
+        // One that has come since the fork ends this process here.
+        signals::unblock();
         match becomes {
             Program::Embedded(engine) => {
                 close_others(None);

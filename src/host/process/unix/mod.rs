@@ -1,6 +1,7 @@
 //! Unix: a supervisor, a worker, and the program, each in a process of its own.
 
 pub(in crate::host) mod bounded_write;
+mod channel;
 mod child;
 mod launch;
 pub(in crate::host) mod observed;
@@ -8,7 +9,9 @@ pub(in crate::host) mod self_ops;
 mod signals;
 mod supervisor;
 mod tree;
+mod worker;
 
-pub(in crate::host) use child::{Child, ChildStreams, spawn};
-pub(in crate::host) use signals::CancelSource;
-pub(in crate::host) use supervisor::{announce, catch_panic, deliver, dispatch, own_executable};
+pub(in crate::host) use child::{Child, ChildStreams, own_executable, spawn};
+pub(in crate::host) use signals::unblock;
+pub(in crate::host) use supervisor::run;
+pub(in crate::host) use worker::{announce_deadline, defer_parent_death, forward_cancels};

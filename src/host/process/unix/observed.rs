@@ -25,7 +25,7 @@ impl Stop {
 /// Before the first host. A signal that this process was born ignoring stays ignored by it. A drill
 /// sends signals; a host does not take one that it was born ignoring.
 pub(in crate::host) fn prepare() -> Stop {
-    let (stop, ignored) = (Stop::default(), signals::ignored());
+    let (stop, ignored) = (Stop::default(), signals::ignored().unwrap_or_default());
     let again = Arc::new(AtomicBool::new(false));
     for (number, code, _) in signals::CANCELLING {
         if !ignored.contains(&number) {

@@ -1,16 +1,15 @@
-//! Unix: the guard, which is the process that the caller started.
+//! Unix: the supervisor, which is the process that the caller started.
 //!
-//! It starts the inner host, which runs the exchange, and watches it; the inner host watches the
-//! guard. Each is a subreaper, so whichever of the two is killed, the other one still holds the
-//! tree and ends it. The guard alone prints, and only what a whole inner host has said: a guard
-//! that was killed has printed nothing, and an inner host that died never becomes an acceptance.
-//! It has no runtime, so that it costs next to nothing.
+//! It forks the worker, which runs the exchange, and watches it; the worker watches the supervisor.
+//! Each is a subreaper, so whichever of the two is killed, the other one still holds the tree and
+//! ends it. The supervisor alone prints, and only what a worker has said when nothing ran any more: a
+//! supervisor that was killed has printed nothing, and a worker that died never becomes an
+//! acceptance. It has no runtime, so that it costs next to nothing, and knows no command: what it is
+//! to say of a worker that is lost is handed in.
 
-use std::ffi::OsString;
 use std::fs::File;
-use std::io::{IsTerminal, PipeReader, Read, Write};
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::io::{IsTerminal, PipeReader, Read};
+use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -22,178 +21,338 @@ use rustix::process::{
 };
 
 use super::bounded_write::{self, timespec};
-use super::launch;
-use super::signals::{self, CancelSource, Wake, Watch};
+use super::channel::{Decoder, Message};
+use super::signals::{self, Signals};
 use super::tree::Tree;
-use crate::host::implement::refusal::{Refusal, start_failed};
-use crate::host::implement::{judge, render};
-use crate::host::process::{NOTICE, Role, notice};
-use crate::host::{cli, program};
+use super::{launch, worker};
+use crate::host::process::{Loss, NOTICE, Output, Supervision, notice};
 
-/// How long after the deadline the inner host may take before it counts as broken. It needs 100 ms
-/// for the engine to end by itself, and at most 500 ms to sweep.
+/// How long after the deadline the worker may take before it counts as broken. It needs 100 ms for
+/// the program to end by itself, and at most 500 ms to sweep.
 const OVERTIME: Duration = Duration::from_millis(750);
 
-/// How long an inner host may take to say when its deadline is.
+/// How long a worker may take to say when its deadline is.
 const UNANNOUNCED: Duration = Duration::from_secs(30);
 
-/// How often the guard looks after the deadline. No wait counts for more than it was meant to last:
-/// time in which both processes were frozen is not taken from the inner host's overtime.
+/// How often the supervisor looks after the deadline. No wait counts for more than it was meant to
+/// last: time in which both processes were frozen is not taken from the worker's overtime.
 const PULSE: Duration = Duration::from_millis(50);
 
-/// How long the guard itself may sweep after an inner host that died.
+/// How long the supervisor itself may sweep, and how long it waits for a worker to end.
 const SWEEP: Duration = Duration::from_millis(200);
-
-/// More than any report: two texts of 1 MiB, each byte escaped, and the end of stderr.
-const MAX_SAID: usize = 16 << 20;
 
 /// How long a full stdout is waited for where the deadline has passed already.
 const LAST_WRITE: Duration = Duration::from_millis(50);
 
-/// The exit code where the end of the leash cancels: that of SIGTERM.
+/// The exit code where the end of the stdin lifeline cancels: that of SIGTERM.
 const RELEASED: u8 = 128 + 15;
 
-/// The first bytes of what the inner host announces, one line each; no verdict begins with them.
-const DEADLINE: u8 = 0x01;
-const GROUP: u8 = 0x02;
-
-/// Takes up the role that the command line names. A guard forks, and its inner host goes on from
-/// here.
-pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
-    signals::unblock();
-    if args.get(1).is_some_and(|arg| arg == "implement") {
-        seclude();
-        return match run(&args) {
-            Ok(source) => Role::Host { args, source: Some(source) },
-            Err(exit) => Role::Done(ExitCode::from(exit)),
-        };
+/// Runs `work` in a worker, sees it to its end, prints what it said, and returns the exit code. In
+/// the worker it returns too, with nothing left to do but to end.
+pub(in crate::host) fn run(supervision: &Supervision<'_>, work: impl FnOnce() -> Output) -> u8 {
+    now();
+    seclude();
+    match start(supervision) {
+        Ok(None) => {
+            // Said by the supervisor, in the form that was asked for.
+            std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "defect")));
+            worker::deliver(work());
+            0
+        }
+        Ok(Some(supervisor)) => supervisor.see_to_the_end(),
+        Err(error) => {
+            let output = (supervision.lost)(Loss::NotStarted(error));
+            bounded_write::write(std::io::stdout(), &output.stdout, LAST_WRITE);
+            output.exit
+        }
     }
-    Role::Host { args, source: None }
 }
 
-/// Nobody but root may write into this process's pipes through `/proc`, where there is one.
+/// Nobody but root may read or write this process's memory and descriptors through `/proc`, where
+/// there is one.
 fn seclude() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
-/// Tells the guard that signals can be taken, when the deadline is, and what to say to somebody
-/// who waits. CommandOutput by the inner host before it starts anything.
-pub(in crate::host) fn announce(deadline: Duration) {
-    let at = now() + deadline;
-    deliver(&format!("{}{} {deadline:?}\n", DEADLINE as char, at.as_nanos()), deadline);
-}
-
-/// Tells the guard the engine's process group. CommandOutput where the guard could find it in no other way.
-pub(super) fn announce_group(leader: Pid) {
-    deliver(&format!("{}{}\n", GROUP as char, leader.as_raw_nonzero()), Duration::ZERO);
-}
-
-/// Runs an exchange. A panic ends this process, which its guard reports; nothing stands in for it.
-pub(in crate::host) fn catch_panic(exchange: impl FnOnce() -> u8, _: impl FnOnce() -> u8) -> u8 {
-    exchange()
-}
-
-/// Writes to the guard, which is always reading.
-pub(in crate::host) fn deliver(text: &str, _: Duration) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-/// The time since the guard first asked, which a fork goes on counting.
-fn now() -> Duration {
+/// The time since the supervisor first asked, which a fork goes on counting.
+pub(super) fn now() -> Duration {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
     BEGAN.get_or_init(Instant::now).elapsed()
 }
 
-/// The inner host, as the guard sees it.
-struct Inner {
-    pid: Pid,
-    stdout: Option<PipeReader>,
-    said: Vec<u8>,
-    announced: Option<Announced>,
-    /// The engine's process group, where only the inner host can name it.
+/// What the supervisor knows of its worker.
+struct Supervisor<'a> {
+    supervision: &'a Supervision<'a>,
+    worker: Pid,
+    signals: Signals,
+    tree: Result<Tree, String>,
+    channel: Option<UnixStream>,
+    decoder: Decoder,
+    /// When the deadline is, by [`now`], and as a person reads it; once the worker has said so.
+    deadline: Option<(Duration, String)>,
+    /// The program's process group, where only the worker can name it.
     group: Option<Pid>,
+    result: Option<Output>,
     /// Signals that are not handed on yet.
     pending: Vec<i32>,
+    lifeline: Option<PipeReader>,
 }
 
-struct Announced {
-    /// By [`now`].
-    deadline: Duration,
-    /// The same, as a person reads it.
-    shown: String,
+/// How the watch over a worker ended.
+enum End {
+    /// It has said all that it had to say.
+    Result,
+    /// It has ended, or what it says is garbled.
+    Lost,
+    /// It did not come to its end in time.
+    Late,
+    /// It could not be watched.
+    Unwatched,
 }
 
-/// Runs the inner host to its end, prints what it said, and returns its exit code as an error; in
-/// the inner host, returns its source.
-fn run(args: &[OsString]) -> Result<CancelSource, u8> {
-    let json = cli::wants_json(args);
-    let leash = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--leash");
-    let began = now();
-    let refused = |refusal: Refusal| {
-        let outcome = judge::refused(&refusal);
-        (render(&outcome, json, None).into_bytes(), outcome.exit)
-    };
-    let unstarted = |why: String| {
-        let (text, exit) = refused(start_failed("no-process", why));
-        bounded_write::write(std::io::stdout(), &text, LAST_WRITE);
-        Err(exit)
-    };
-    // Where this fails, the worker says so in the report.
+/// Forks. The worker goes into a session of its own, so that a signal to the caller's group reaches
+/// the supervisor alone and is handed on once.
+fn start<'a>(supervision: &'a Supervision<'a>) -> Result<Option<Supervisor<'a>>, String> {
+    // Where this fails, the worker says so in its report.
     let tree = Tree::below_this_process();
-    let watch = match Watch::begin() {
-        Ok(watch) => watch,
-        Err(error) => {
-            return unstarted(format!("the host cannot watch for signals: {error}"));
-        }
-    };
-    let (watch, wake, mut inner) = match start(watch) {
-        Ok(Half::Guard(watch, wake, inner)) => (watch, wake, inner),
-        Ok(Half::Inner(source)) => return Ok(source),
-        Err(error) => {
-            return unstarted(format!("cannot start the host's own process: {error}"));
-        }
-    };
-    let mut leash = leash.then(hold).transpose();
-    let armed = wake.arm();
-    let in_time = match (&armed, &mut leash) {
-        (Ok(wake), Ok(leash)) => inner.attend(&watch, wake, leash, began),
-        _ => false,
-    };
-    if !in_time {
-        let _ = kill_process(inner.pid, Signal::KILL);
-    }
-    let status = inner.reap(SWEEP);
-    // An inner host that has spoken has ended the group itself, and its id may be somebody else's.
-    if let Some(group) = inner.group.filter(|_| !inner.has_spoken()) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    let swept = tree.as_ref().map(|tree| tree.kill_descendants(SWEEP));
-    let deadline = inner.announced.as_ref().map_or(Duration::ZERO, |told| told.deadline);
-    let patience = deadline.saturating_sub(now()).max(LAST_WRITE);
-    // A worker that was blinded has said so; that its supervisor is, nobody else can say.
-    let blind = swept.is_ok_and(|killed| killed.left.is_none());
-    let why = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
-        _ if armed.is_err() || leash.is_err() => "it could not watch its own process".to_owned(),
-        _ if blind => "it could not see what the engine has left running".to_owned(),
-        _ if !in_time => "its own process did not finish in time".to_owned(),
-        Some((Some(exit), _)) => match u8::try_from(exit) {
-            Ok(exit) if inner.has_spoken() => {
-                return Err(print(&inner.said, patience, &watch, &leash).unwrap_or(exit));
+    let signals = Signals::queue(&[])
+        .map_err(|error| format!("the host cannot watch for signals: {error}"))?;
+    let own_process = |error| format!("cannot start the host's own process: {error}");
+    let supervisor = getpid();
+    let fork = || {
+        let null = File::open("/dev/null")?;
+        let (near, far) = UnixStream::pair()?;
+        let worker = launch::fork()?;
+        if worker.is_none() {
+            drop(near);
+            rustix::stdio::dup2_stdin(&null)?;
+            rustix::stdio::dup2_stdout(&null)?;
+            // Nothing runs yet: a supervisor that has ended already is followed.
+            if !launch::bind_to(supervisor, Signal::USR2) {
+                return Err(std::io::Error::other("the supervisor has ended"));
             }
-            _ => format!("its own process ended with exit code {exit} and without a verdict"),
-        },
-        Some((_, Some(signal))) => {
-            format!("its own process was killed by {}", signals::name(signal))
+            // Out of reach of the terminal's signals, which the supervisor hands on; and where the
+            // system shares processors by session, no less a share than a program's daemons have.
+            let _ = setsid();
+            worker::begin(far, supervisor, supervision.lifeline)?;
+            return Ok(None);
         }
-        _ => "its own process could not be reaped".to_owned(),
+        Ok(worker.map(|pid| (pid, near)))
     };
-    let (text, exit) = refused(Refusal::HostFailed(why));
-    Err(print(&text, patience, &watch, &leash).unwrap_or(exit))
+    let Some((worker, channel)) = fork().map_err(own_process)? else { return Ok(None) };
+    Ok(Some(Supervisor {
+        supervision,
+        worker,
+        signals,
+        tree,
+        channel: Some(channel),
+        decoder: Decoder::default(),
+        deadline: None,
+        group: None,
+        result: None,
+        pending: Vec::new(),
+        lifeline: None,
+    }))
 }
 
-/// The leash: it can be read, to its end, once stdin has ended. A thread of its own reads stdin,
+impl Supervisor<'_> {
+    fn see_to_the_end(mut self) -> u8 {
+        let end = match self.supervision.lifeline.then(hold).transpose() {
+            Ok(lifeline) => {
+                self.lifeline = lifeline;
+                self.attend()
+            }
+            Err(_) => End::Unwatched,
+        };
+        if let Some(output) = self.result.take() {
+            // Nothing that the worker started runs any more: this is printed while it ends.
+            let rest = bounded_write::write(std::io::stdout(), &output.stdout, Duration::ZERO);
+            self.reap();
+            self.sweep();
+            return self.print(rest, &output.stderr).unwrap_or(output.exit);
+        }
+        if !matches!(end, End::Lost) {
+            let _ = kill_process(self.worker, Signal::KILL);
+        }
+        let status = self.reap();
+        // A worker without a result has not ended the group itself, so its id is still the group's.
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        self.sweep();
+        let status = status.map(|status| (status.exit_status(), status.terminating_signal()));
+        let why = match (end, status) {
+            (End::Unwatched, _) => "it could not watch its own process".to_owned(),
+            (End::Late, _) => "its own process did not finish in time".to_owned(),
+            (_, Some((Some(exit), _))) => {
+                format!("its own process ended with exit code {exit} and without a verdict")
+            }
+            (_, Some((_, Some(signal)))) => {
+                format!("its own process was killed by {}", signals::name(signal))
+            }
+            (_, _) => "its own process could not be reaped".to_owned(),
+        };
+        let output = (self.supervision.lost)(Loss::Lost(why));
+        self.print(&output.stdout, &output.stderr).unwrap_or(output.exit)
+    }
+
+    /// Until the worker has said its result, or will not say one any more.
+    fn attend(&mut self) -> End {
+        let began = now();
+        let mut noticed = false;
+        let (mut overtime, mut turned) = (OVERTIME, began);
+        loop {
+            self.pending.extend(self.signals.came());
+            self.hand_on();
+            if self.channel.is_none() || self.has_exited() {
+                // What it said before its end is still there.
+                while self.result.is_none() && self.read() {}
+                return if self.result.is_some() { End::Result } else { End::Lost };
+            }
+            let deadline = self.deadline.as_ref().map_or(began + UNANNOUNCED, |(at, _)| *at);
+            let asked = now();
+            let late = asked >= deadline;
+            if late {
+                overtime = overtime.saturating_sub(PULSE.min(asked.saturating_sub(turned)));
+            }
+            turned = asked;
+            if late && overtime.is_zero() {
+                return End::Late;
+            }
+            let mut left = if late { PULSE.min(overtime) } else { deadline.saturating_sub(asked) };
+            match &self.deadline {
+                Some((_, shown)) if !noticed && asked >= began + NOTICE => {
+                    noticed = true;
+                    notice(shown);
+                }
+                Some(_) if !noticed => left = left.min((began + NOTICE).saturating_sub(asked)),
+                _ => {}
+            }
+            let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+            fds.extend(self.channel.as_ref().map(|channel| PollFd::new(channel, PollFlags::IN)));
+            fds.extend(self.lifeline.as_ref().map(|line| PollFd::new(line, PollFlags::IN)));
+            // An interrupted or failed poll is no event; the loop looks at everything again.
+            if poll(&mut fds, Some(&timespec(left))).is_err() {
+                continue;
+            }
+            let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+            if self.lifeline.is_some() && ready.last() == Some(&true) {
+                self.lifeline = None;
+                self.pending.push(signals::LIFELINE);
+            }
+            if ready[1] {
+                self.read();
+                if self.result.is_some() {
+                    return End::Result;
+                }
+            }
+        }
+    }
+
+    /// Hands signals on to the worker, not before it has said that it can take them.
+    fn hand_on(&mut self) {
+        if self.deadline.is_some() {
+            let numbers = self.pending.drain(..).filter(|number| {
+                *number == signals::LIFELINE || signals::cancelling(*number).is_some()
+            });
+            for signal in numbers.filter_map(Signal::from_named_raw) {
+                let _ = kill_process(self.worker, signal);
+            }
+        }
+    }
+
+    fn has_exited(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(waitid(WaitId::Pid(self.worker), look), Ok(None) | Err(Errno::INTR))
+    }
+
+    /// Reads once, without waiting; false when there is no more. What is garbled ends the channel.
+    fn read(&mut self) -> bool {
+        let Some(channel) = &mut self.channel else { return false };
+        let mut fds = [PollFd::new(channel, PollFlags::IN)];
+        if !poll(&mut fds, Some(&timespec(Duration::ZERO))).is_ok_and(|ready| ready > 0) {
+            return false;
+        }
+        let mut bytes = [0; 4096];
+        match channel.read(&mut bytes) {
+            Ok(read @ 1..) => self.decoder.push(&bytes[..read]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => {
+                self.channel = None;
+                return false;
+            }
+        }
+        loop {
+            match self.decoder.next() {
+                Ok(None) => return true,
+                Ok(Some(Message::Deadline(at, shown))) => self.deadline = Some((at, shown)),
+                Ok(Some(Message::Group(group))) => self.group = Pid::from_raw(group),
+                Ok(Some(Message::Result(output))) => {
+                    self.result = Some(output);
+                    return false;
+                }
+                Err(_) => {
+                    self.channel = None;
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Prints as far as there is room within the deadline. Who cancels while there is none gets the
+    /// exit code of that, and a line that is not whole.
+    fn print(&mut self, mut text: &[u8], stderr: &[u8]) -> Option<u8> {
+        let deadline = self.deadline.as_ref().map_or(Duration::ZERO, |(at, _)| *at);
+        let until = now() + deadline.saturating_sub(now()).max(LAST_WRITE);
+        loop {
+            let left = until.saturating_sub(now());
+            text = bounded_write::write(std::io::stdout(), text, left.min(PULSE));
+            if text.is_empty() || left.is_zero() {
+                break;
+            }
+            self.pending.extend(self.signals.came());
+            let by_signal = self.pending.iter().copied().find_map(signals::cancelling);
+            let released = self.lifeline.as_ref().is_some_and(has_ended);
+            let by_signal = by_signal.map(|number| 128 + number);
+            if let Some(exit) = by_signal.or(released.then_some(RELEASED)) {
+                return Some(exit);
+            }
+        }
+        bounded_write::write(std::io::stderr(), stderr, LAST_WRITE);
+        None
+    }
+
+    /// Waits for the worker's end for a moment, then brings it about.
+    fn reap(&mut self) -> Option<WaitIdStatus> {
+        let until = now() + SWEEP;
+        loop {
+            match waitid(WaitId::Pid(self.worker), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+                Ok(Some(status)) => return Some(status),
+                Err(Errno::INTR) => continue,
+                Err(_) => return None,
+                Ok(None) => {}
+            }
+            let left = until.saturating_sub(now());
+            if left.is_zero() {
+                let _ = kill_process(self.worker, Signal::KILL);
+                return None;
+            }
+            // Its end is one of the signals that can be read.
+            let _ = poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&timespec(left)));
+            self.pending.extend(self.signals.came());
+        }
+    }
+
+    /// Ends what has come to this process because its own parent has ended.
+    fn sweep(&self) {
+        if let Ok(tree) = &self.tree {
+            tree.kill_descendants(SWEEP);
+        }
+    }
+}
+
+/// The stdin lifeline: it can be read, to its end, once stdin has ended. A thread of its own reads stdin,
 /// since others may do so too, and what was there a moment ago may be theirs now.
 fn hold() -> std::io::Result<PipeReader> {
     let (end, open) = std::io::pipe()?;
@@ -201,7 +360,7 @@ fn hold() -> std::io::Result<PipeReader> {
         // A terminal stops whoever reads it in the background, unless the signal is blocked.
         let _ = nix::sys::signal::SigSet::all().thread_block();
         let stdin = std::io::stdin();
-        // Whatever is written to the leash is of no interest; only its end is.
+        // Whatever is written to the lifeline is of no interest; only its end is.
         let mut bytes = [0; 4096];
         loop {
             let (events, pause) = match rustix::io::read(&stdin, &mut bytes) {
@@ -219,209 +378,8 @@ fn hold() -> std::io::Result<PipeReader> {
     Ok(end)
 }
 
-/// Prints as far as there is room within `patience`. Who cancels while there is none gets the exit
-/// code of that, and a line that is not whole.
-fn print(
-    mut text: &[u8],
-    patience: Duration,
-    watch: &Watch,
-    leash: &std::io::Result<Option<PipeReader>>,
-) -> Option<u8> {
-    let until = now() + patience;
-    loop {
-        let left = until.saturating_sub(now());
-        text = bounded_write::write(std::io::stdout(), text, left.min(PULSE));
-        if text.is_empty() || left.is_zero() {
-            return None;
-        }
-        let by_signal = watch.came().find_map(signals::cancelling).map(|number| 128 + number);
-        let released = leash.as_ref().ok().and_then(Option::as_ref).is_some_and(has_ended);
-        if let Some(exit) = by_signal.or(released.then_some(RELEASED)) {
-            return Some(exit);
-        }
-    }
-}
-
-/// Whether the leash has ended.
-fn has_ended(leash: &PipeReader) -> bool {
-    poll(&mut [PollFd::new(leash, PollFlags::IN)], Some(&timespec(Duration::ZERO)))
+/// Whether the stdin lifeline has ended.
+fn has_ended(lifeline: &PipeReader) -> bool {
+    poll(&mut [PollFd::new(lifeline, PollFlags::IN)], Some(&timespec(Duration::ZERO)))
         .is_ok_and(|ready| ready > 0)
-}
-
-/// What a process is after the fork.
-enum Half {
-    Guard(Watch, Wake, Inner),
-    Inner(CancelSource),
-}
-
-/// Starts the inner host. It goes into a session of its own, so that a signal to the caller's group
-/// reaches the guard alone and is handed on once.
-fn start(watch: Watch) -> std::io::Result<Half> {
-    let guard = getpid();
-    let wake = watch.wake()?;
-    let null = File::open("/dev/null")?;
-    let (read, write) = std::io::pipe()?;
-    if let Some(pid) = launch::fork()? {
-        let inner = Inner {
-            pid,
-            stdout: Some(read),
-            said: Vec::new(),
-            announced: None,
-            group: None,
-            pending: Vec::new(),
-        };
-        return Ok(Half::Guard(watch, wake, inner));
-    }
-    drop(wake);
-    rustix::stdio::dup2_stdin(null)?;
-    rustix::stdio::dup2_stdout(write)?;
-    // Nothing runs yet: a guard that has ended already is followed.
-    if !launch::bind_to(guard, Signal::USR2) {
-        return Err(std::io::Error::other("the guard has ended"));
-    }
-    // Out of reach of the terminal's signals, which the guard hands on; and where the system
-    // shares processors by session, no less a share than an engine's daemons have.
-    let _ = setsid();
-    CancelSource::open(watch, guard).map(Half::Inner)
-}
-
-impl Inner {
-    /// Until the inner host has ended and all that it said is read; false if it took too long.
-    fn attend(
-        &mut self,
-        watch: &Watch,
-        mut wake: &PipeReader,
-        leash: &mut Option<PipeReader>,
-        began: Duration,
-    ) -> bool {
-        let mut noticed = false;
-        let (mut overtime, mut turned) = (OVERTIME, began);
-        loop {
-            self.pending.extend(watch.came());
-            self.hand_on();
-            if self.has_exited() {
-                while self.said.len() <= MAX_SAID && self.read(Duration::ZERO) {}
-                return true;
-            }
-            let announced = self.announced.as_ref();
-            let deadline = announced.map_or(began + UNANNOUNCED, |told| told.deadline);
-            let asked = now();
-            let late = asked >= deadline;
-            if late {
-                overtime = overtime.saturating_sub(PULSE.min(asked.saturating_sub(turned)));
-            }
-            turned = asked;
-            if late && overtime.is_zero() || self.said.len() > MAX_SAID {
-                return false;
-            }
-            let mut left = if late { PULSE.min(overtime) } else { deadline.saturating_sub(asked) };
-            match announced {
-                Some(told) if !noticed && asked >= began + NOTICE => {
-                    noticed = true;
-                    notice(&told.shown);
-                }
-                Some(_) if !noticed => left = left.min((began + NOTICE).saturating_sub(asked)),
-                _ => {}
-            }
-            let mut fds = vec![PollFd::new(wake, PollFlags::IN)];
-            let out = self.stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN));
-            fds.extend(out);
-            fds.extend(leash.as_ref().map(|leash| PollFd::new(leash, PollFlags::IN)));
-            // An interrupted or failed poll is no event; the loop looks at everything again.
-            let polled = poll(&mut fds, Some(&timespec(left)));
-            if polled.is_err() {
-                continue;
-            }
-            let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-            if ready[0] {
-                // It can be read, so this does not block; what does not fit wakes again.
-                let _ = wake.read(&mut [0; 64]);
-            }
-            if leash.is_some() && ready.last() == Some(&true) {
-                *leash = None;
-                self.pending.push(signals::LEASH);
-            }
-            if self.stdout.is_some() && ready[1] {
-                self.read(Duration::ZERO);
-            }
-        }
-    }
-
-    /// Hands signals on to the inner host, not before it has said that it can take them.
-    fn hand_on(&mut self) {
-        if self.announced.is_some() {
-            for signal in self.pending.drain(..).filter_map(Signal::from_named_raw) {
-                let _ = kill_process(self.pid, signal);
-            }
-        }
-    }
-
-    fn has_exited(&self) -> bool {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        !matches!(waitid(WaitId::Pid(self.pid), look), Ok(None) | Err(Errno::INTR))
-    }
-
-    /// Reads once, if there is something within `patience`; false when there is no more.
-    fn read(&mut self, patience: Duration) -> bool {
-        let Some(stdout) = &mut self.stdout else { return false };
-        let mut fds = [PollFd::new(stdout, PollFlags::IN)];
-        if !poll(&mut fds, Some(&timespec(patience))).is_ok_and(|ready| ready > 0) {
-            return false;
-        }
-        let mut bytes = [0; 4096];
-        match stdout.read(&mut bytes) {
-            Ok(read @ 1..) => self.said.extend_from_slice(&bytes[..read]),
-            Ok(0) | Err(_) => self.stdout = None,
-        }
-        // Two announcements may come in one read; the last one counts.
-        while let Some(&kind @ (DEADLINE | GROUP)) = self.said.first() {
-            let Some(end) = self.said.iter().position(|byte| *byte == b'\n') else { return true };
-            let line: Vec<u8> = self.said.drain(..=end).collect();
-            let text = String::from_utf8_lossy(&line[1..]);
-            if kind == GROUP {
-                self.group = text.trim_end().parse().ok().and_then(Pid::from_raw);
-            } else if let Some((at, shown)) = text.trim_end().split_once(' ') {
-                let deadline = Duration::from_nanos(at.parse().unwrap_or(0));
-                self.announced = Some(Announced { deadline, shown: shown.to_owned() });
-            }
-        }
-        true
-    }
-
-    /// Whether it said something whole: one line where an engine may have run, since that engine
-    /// can write to a pipe of a process of the same user.
-    fn has_spoken(&self) -> bool {
-        let lines = self.said.split(|byte| *byte == b'\n').count() - 1;
-        let one = lines == 1 || lines > 1 && self.announced.is_none();
-        one && self.said.ends_with(b"\n") && self.said.len() <= MAX_SAID
-    }
-
-    fn reap(&self, bound: Duration) -> Option<WaitIdStatus> {
-        let until = Instant::now() + bound;
-        loop {
-            match waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
-                Ok(Some(status)) => return Some(status),
-                Ok(None) if Instant::now() < until => {
-                    std::thread::sleep(Duration::from_micros(50));
-                }
-                Err(Errno::INTR) => {}
-                Ok(None) | Err(_) => return None,
-            }
-        }
-    }
-}
-
-/// The path of this executable: by the system, else as the caller named it.
-pub(in crate::host) fn own_executable(named: Option<&OsString>) -> PathBuf {
-    let by_system = PathBuf::from(super::child::SELF);
-    if by_system.exists() {
-        return by_system;
-    }
-    let named = PathBuf::from(named.map_or("satyrn-host".into(), Clone::clone));
-    if named.components().count() > 1 {
-        return named;
-    }
-    #[expect(clippy::disallowed_methods, reason = "asked for before there is a snapshot")]
-    let path = std::env::var_os("PATH");
-    program::find(&named.to_string_lossy(), path.as_deref()).unwrap_or(named)
 }

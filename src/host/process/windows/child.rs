@@ -5,25 +5,20 @@
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::future::poll_fn;
-use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::Stdio;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::signal::windows as console;
 use win32job::{ExtendedLimitInfo, Job, JobError};
 
-use super::bounded_write;
 use crate::host::exchange::Streams;
-use crate::host::exchange::cancel::Cancel;
-use crate::host::exchange::observation::{CancelledBy, Containment, Ended, StartFault};
+use crate::host::exchange::observation::{Containment, Ended, StartFault};
 use crate::host::implement::plan::Plan;
-use crate::host::process::{NOTICE, Role, TreeExit, notice, tripwire};
+use crate::host::process::{TreeExit, tripwire};
 
 /// The engine gets a console of its own that nobody sees: none flashes up, and a Ctrl-C in ours
 /// reaches the host alone.
@@ -44,120 +39,10 @@ const SETTLE_ALONE: Duration = Duration::from_millis(90);
 /// How often a job is asked who is in it.
 const PULSE: Duration = Duration::from_millis(1);
 
-/// There is only one role here.
-pub(in crate::host) fn dispatch(args: Vec<OsString>) -> Role {
-    let source = args.get(1).filter(|arg| *arg == "implement").map(|_| CancelSource::open());
-    Role::Host { args, source }
-}
-
 /// The path of this executable: by the system, else as the caller named it.
 pub(in crate::host) fn own_executable(named: Option<&OsString>) -> PathBuf {
     std::env::current_exe()
         .unwrap_or_else(|_| named.map_or("satyrn-host.exe".into(), PathBuf::from))
-}
-
-/// The host's source. No console event that comes once they are open is lost, though it is acted on
-/// only when somebody listens.
-pub(in crate::host) struct CancelSource(std::io::Result<Events>);
-
-struct Events {
-    c: console::CtrlC,
-    again: console::CtrlBreak,
-    close: console::CtrlClose,
-    logoff: console::CtrlLogoff,
-    shutdown: console::CtrlShutdown,
-}
-
-impl CancelSource {
-    fn open() -> Self {
-        let events = || {
-            Ok(Events {
-                c: console::ctrl_c()?,
-                again: console::ctrl_break()?,
-                close: console::ctrl_close()?,
-                logoff: console::ctrl_logoff()?,
-                shutdown: console::ctrl_shutdown()?,
-            })
-        };
-        Self(events())
-    }
-
-    /// There is nobody here whose end would be the end of this process.
-    #[expect(clippy::unused_self, reason = "other systems have a guard")]
-    pub(in crate::host) fn defer_parent_death(&self) {}
-
-    /// Takes console events and the end of the leash as cancellations, for as long as the runtime
-    /// runs.
-    ///
-    /// # Errors
-    /// None on this system: without console events the rest still works.
-    #[expect(clippy::unnecessary_wraps, reason = "other systems need room for one more stream")]
-    pub(in crate::host) fn forward_cancels(
-        self,
-        cancel: Cancel,
-        leash: bool,
-    ) -> std::io::Result<()> {
-        match self.0 {
-            Ok(events) => {
-                tokio::spawn(events.watch(cancel.clone()));
-            }
-            Err(error) => tracing::warn!(%error, "console events do not cancel"),
-        }
-        if leash {
-            thread::spawn(move || {
-                // Whatever is written to the leash is of no interest; only its end is.
-                let mut bytes = [0; 4096];
-                while std::io::stdin().lock().read(&mut bytes).is_ok_and(|read| read > 0) {}
-                cancel.ask(CancelledBy::Leash);
-            });
-        }
-        tokio::spawn(async {
-            tokio::time::sleep(NOTICE).await;
-            if let Ok(Some(deadline)) = ANNOUNCED.lock().map(|told| *told) {
-                notice(&format!("{deadline:?}"));
-            }
-        });
-        Ok(())
-    }
-}
-
-impl Events {
-    async fn watch(mut self, cancel: Cancel) {
-        loop {
-            let (number, name) = tokio::select! {
-                Some(()) = self.c.recv() => (2, "Ctrl-C"),
-                Some(()) = self.again.recv() => (2, "Ctrl-Break"),
-                Some(()) = self.close.recv() => (1, "the closing of the console"),
-                Some(()) = self.logoff.recv() => (15, "the end of the session"),
-                Some(()) = self.shutdown.recv() => (15, "the system's shutdown"),
-                else => return,
-            };
-            cancel.ask(CancelledBy::Signal(number, name));
-        }
-    }
-}
-
-/// The deadline, for a person who waits.
-static ANNOUNCED: Mutex<Option<Duration>> = Mutex::new(None);
-
-/// Says when the deadline is, as far as it is known by then.
-pub(in crate::host) fn announce(deadline: Duration) {
-    if let Ok(mut told) = ANNOUNCED.lock() {
-        *told = Some(deadline);
-    }
-}
-
-/// Runs an exchange, and something in its place if it panics. Its tree is ended by then.
-pub(in crate::host) fn catch_panic(
-    exchange: impl FnOnce() -> u8,
-    panicked: impl FnOnce() -> u8,
-) -> u8 {
-    catch_unwind(AssertUnwindSafe(exchange)).unwrap_or_else(|_| panicked())
-}
-
-/// Writes the verdict, and waits for room for as long as the exchange might have taken.
-pub(in crate::host) fn deliver(text: &str, left: Duration) {
-    bounded_write::write(std::io::stdout(), text.as_bytes(), left);
 }
 
 /// The job that this process is in for good. Its handle is never closed by hand, for that would
@@ -421,11 +306,5 @@ mod tests {
     fn exit_codes_are_not_negative() {
         assert_eq!(ended(-1_073_741_819), Ended::Exit(0xC000_0005));
         assert_eq!(ended(3), Ended::Exit(3));
-    }
-
-    #[test]
-    fn a_defect_is_caught() {
-        assert_eq!(catch_panic(|| 7, || 1), 7);
-        assert_eq!(catch_panic(|| panic!("on purpose"), || 1), 1);
     }
 }

@@ -1,0 +1,176 @@
+//! Unix: the worker, which the supervisor forks. It runs a command's exchanges and says what came of
+//! them; its supervisor prints it.
+
+use std::future::pending;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+#[cfg(not(target_os = "linux"))]
+use std::time::Duration;
+
+use rustix::process::{Pid, getppid};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::Notify;
+
+use super::channel::{Message, send};
+use super::signals::{self, LIFELINE, ORPHANED, Signals};
+use super::supervisor::now;
+use crate::host::exchange::cancel::Cancel;
+use crate::host::exchange::observation::CancelledBy;
+use crate::host::process::Output;
+
+/// How often the worker looks for its supervisor where nothing tells it.
+#[cfg(not(target_os = "linux"))]
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What this process is as a worker, for its whole life; nothing where it is none.
+static WORKER: OnceLock<Worker> = OnceLock::new();
+
+struct Worker {
+    channel: UnixStream,
+    supervisor: Pid,
+    /// Whether the supervisor reads the stdin lifeline; else its signal means nothing.
+    lifeline: bool,
+    signals: Signals,
+    /// Whether there is nothing yet that this process must end before itself.
+    alone: Arc<AtomicBool>,
+}
+
+/// Makes this process the worker of `supervisor`.
+///
+/// # Errors
+/// The system has no room for what it needs to hear of signals.
+pub(super) fn begin(channel: UnixStream, supervisor: Pid, lifeline: bool) -> std::io::Result<()> {
+    let alone = Arc::new(AtomicBool::new(true));
+    if signals::ignored().is_none_or(|ignored| ignored.contains(&ORPHANED)) {
+        signal_hook::flag::register_conditional_default(ORPHANED, Arc::clone(&alone))?;
+    }
+    let signals = Signals::queue(&[LIFELINE])?;
+    let _ = WORKER.set(Worker { channel, supervisor, lifeline, signals, alone });
+    Ok(())
+}
+
+fn say(message: &Message) {
+    if let Some(worker) = WORKER.get() {
+        // Without a supervisor nobody is left to hear it.
+        let _ = send(&mut &worker.channel, message);
+    }
+}
+
+/// Tells the supervisor that signals can be taken, when the deadline is, and what to say to somebody
+/// who waits. Said before anything is started.
+pub(in crate::host) fn announce_deadline(deadline: std::time::Duration) {
+    say(&Message::Deadline(now() + deadline, format!("{deadline:?}")));
+}
+
+/// Tells the supervisor the program's process group.
+pub(super) fn announce_group(leader: Pid) {
+    say(&Message::Group(leader.as_raw_nonzero().get()));
+}
+
+/// Hands the supervisor what it is to print, once nothing runs any more.
+pub(super) fn deliver(output: Output) {
+    say(&Message::Result(output));
+}
+
+/// From here on the end of the supervisor is no longer the end of this process at once, which may be
+/// about to start something. Until then it may wait for a disk, and nobody would end it.
+///
+/// # Errors
+/// The system has no room.
+pub(in crate::host) fn defer_parent_death() -> std::io::Result<()> {
+    let Some(worker) = WORKER.get() else { return Ok(()) };
+    worker.signals.hear(ORPHANED)?;
+    worker.alone.store(false, Ordering::SeqCst);
+    Ok(())
+}
+
+/// Is told whenever a child of this process may have changed.
+pub(super) static CHANGED: Notify = Notify::const_new();
+
+/// Turns what this process hears into cancellations, and into news of its children, for as long as
+/// the runtime runs. The stdin lifeline is read by the supervisor, which hands its end on as a signal.
+///
+/// # Errors
+/// The runtime cannot wait for one more descriptor, or the system has no room.
+pub(in crate::host) fn forward_cancels(cancel: &Cancel) -> std::io::Result<()> {
+    static OWN: OnceLock<Signals> = OnceLock::new();
+    let signals = if let Some(worker) = WORKER.get() {
+        &worker.signals
+    } else {
+        // A caller that is no command of ours has nobody before it who hears.
+        if OWN.get().is_none() {
+            let _ = OWN.set(Signals::queue(&[])?);
+        }
+        OWN.get().ok_or_else(|| std::io::Error::other("no signals"))?
+    };
+    let supervisor = WORKER.get().map(|worker| worker.supervisor);
+    let lifeline = WORKER.get().is_some_and(|worker| worker.lifeline);
+    // It is no pipe everywhere, and is read as one.
+    let mut wake = Receiver::from_owned_fd_unchecked(signals.as_fd().try_clone_to_owned()?)?;
+    let cancel = cancel.clone();
+    tokio::spawn(async move {
+        let mut gone = std::pin::pin!(end_of(supervisor));
+        let mut orphaned = false;
+        let (mut bytes, mut read) = ([0; 1024], 0);
+        loop {
+            for number in signals.came_in(&bytes[..read]) {
+                match signals::CANCELLING.iter().find(|(cancelling, ..)| *cancelling == number) {
+                    Some((_, code, name)) => cancel.ask(CancelledBy::Signal(*code, name)),
+                    None if number == LIFELINE && lifeline => cancel.ask(CancelledBy::Leash),
+                    None => {}
+                }
+            }
+            if orphaned || supervisor.is_some() && getppid() != supervisor {
+                // Nobody is left to hear the verdict; what counts is that nothing stays.
+                cancel.ask(CancelledBy::Leash);
+                cancel.ask(CancelledBy::Leash);
+            }
+            CHANGED.notify_waiters();
+            tokio::select! {
+                came = wake.read(&mut bytes) => match came {
+                    Ok(came) => read = came,
+                    Err(_) => return,
+                },
+                () = &mut gone, if !orphaned => (orphaned, read) = (true, 0),
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Never; the kernel says it with [`ORPHANED`].
+#[cfg(target_os = "linux")]
+async fn end_of(_supervisor: Option<Pid>) {
+    pending::<()>().await;
+}
+
+/// Until the supervisor has ended.
+#[cfg(not(target_os = "linux"))]
+async fn end_of(supervisor: Option<Pid>) {
+    use std::os::fd::OwnedFd;
+
+    use nix::sys::event::{EvFlags, EventFilter, FilterFlag, KEvent, Kqueue};
+
+    let Some(supervisor) = supervisor else { return pending::<()>().await };
+    let watch = || -> std::io::Result<Receiver> {
+        let pid = supervisor.as_raw_nonzero().get().unsigned_abs() as usize;
+        let queue = Kqueue::new()?;
+        let (once, exit) = (EvFlags::EV_ADD | EvFlags::EV_ONESHOT, FilterFlag::NOTE_EXIT);
+        let end = KEvent::new(pid, EventFilter::EVFILT_PROC, once, exit, 0, 0);
+        queue.kevent(&[end], &mut [], None)?;
+        // It is no pipe, and is never read: it is only waited for.
+        Receiver::from_owned_fd_unchecked(OwnedFd::from(queue))
+    };
+    if let Ok(queue) = watch()
+        && queue.readable().await.is_ok()
+    {
+        return;
+    }
+    // There is no room for a queue, or the supervisor had gone before it was asked for.
+    while getppid() == Some(supervisor) {
+        tokio::time::sleep(LOOK).await;
+    }
+}
