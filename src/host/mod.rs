@@ -19,6 +19,7 @@ use std::process::ExitCode;
 
 use cli::Invocation;
 use context::context;
+use implement::engines::Parts;
 use print::{eprint_bounded, print_output};
 
 /// Runs `satyrn-host` with the process's own arguments and returns its exit code. `engine` serves
@@ -31,14 +32,15 @@ pub fn main(engine: fn() -> u8) -> ExitCode {
         return exit;
     }
     process::unblock();
+    let parts = Parts { embedded: engine, drilled: drill::drilled };
     let exit = match cli::parse(&args) {
-        Invocation::Implement(options) => implement::run(&options, args.first(), engine),
+        Invocation::Implement(options) => implement::run(&options, args.first(), parts),
         Invocation::Drill(options) => print_output(drill::drill(&options, &context(args.first()))),
         Invocation::Conform(options) => {
             print_output(drill::conform(&options, &context(args.first())))
         }
         Invocation::Doctor(options) => {
-            print_output(doctor::doctor(&options, &context(args.first())))
+            print_output(doctor::doctor(&options, &context(args.first()), parts))
         }
         Invocation::Schema(name) => {
             let unknown = || (format!("error: no schema {name}"), 2);

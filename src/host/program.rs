@@ -70,10 +70,95 @@ pub(in crate::host) fn command_line<'a>(words: impl IntoIterator<Item = &'a str>
     shlex::Quoter::new().allow_nul(true).join(words).unwrap_or_default()
 }
 
+/// The program that Windows may run for a path: an `.exe`, which a name without an extension gets
+/// as a shell would give it. Never a `.bat` or `.cmd`, whose arguments go through a command
+/// interpreter, in whatever way it is written.
+///
+/// # Errors
+/// Why it is not run.
+pub fn windows_program(path: PathBuf, is_dir: fn(&Path) -> bool) -> Result<PathBuf, String> {
+    let text = path.to_string_lossy();
+    let refuse = |why: &str| Err(format!("cannot run {text}: {why}"));
+    // A verbatim path is taken as it is written; every other one is tidied by the system.
+    let name = text.rsplit(['/', '\\']).next().unwrap_or_default();
+    let (file, stream) = match name.split_once(':') {
+        Some((file, stream)) => (file, Some(stream)),
+        None => (name, None),
+    };
+    let plain = file.trim_end_matches(['.', ' ']);
+    let extension = plain.rsplit_once('.').map(|(_, end)| end.trim_end().to_ascii_lowercase());
+    match extension.as_deref() {
+        Some("bat" | "cmd") => {
+            refuse("a .bat or .cmd file is never run, only an .exe; name the program behind it")
+        }
+        _ if stream.is_some() => refuse("a stream of a file is never run, only an .exe"),
+        _ if plain != file => refuse("its name ends in a dot or blank, which Windows leaves out"),
+        _ if text.starts_with("\\\\.\\") => refuse("a device is never run, only an .exe"),
+        Some("exe") => Ok(path),
+        _ if is_dir(&path) => refuse("it is a directory"),
+        None => {
+            let mut path = path.into_os_string();
+            path.push(".exe");
+            Ok(path.into())
+        }
+        Some(_) => refuse("on Windows only an .exe is run"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    #[cfg(unix)]
     use super::*;
+
+    #[test]
+    fn windows_runs_nothing_but_an_exe() {
+        let program = |text: &str| {
+            windows_program(text.into(), |path| path.to_string_lossy().ends_with("dir"))
+                .map(|path| path.to_string_lossy().into_owned())
+        };
+        for (text, runs) in [
+            (r"C:\a b\engine.exe", r"C:\a b\engine.exe"),
+            (r"C:\ü\ENGINE.EXE", r"C:\ü\ENGINE.EXE"),
+            (r"C:\a\engine.bat.exe", r"C:\a\engine.bat.exe"),
+            (r"\\server\share\engine.exe", r"\\server\share\engine.exe"),
+            (r"\\?\C:\long\engine.exe", r"\\?\C:\long\engine.exe"),
+            (r"C:\a\engine", r"C:\a\engine.exe"),
+            (r"C:\a.bat\engine", r"C:\a.bat\engine.exe"),
+            ("C:/a/engine", "C:/a/engine.exe"),
+        ] {
+            assert_eq!(program(text), Ok(runs.to_owned()), "{text}");
+        }
+        for text in [
+            r"C:\a\x.bat",
+            r"C:\a\x.cmd",
+            r"C:\a\x.CMD",
+            r"C:\a\x.bAt",
+            r"C:\a\x.bat.",
+            r"C:\a\x.bat . .",
+            r"C:\a\x.cmd ",
+            r"C:\a\x.bat::$DATA",
+            r"C:\a\x.bat:stream",
+            r"C:\a\x.cmd. ::$DATA",
+            r"C:\a\x.bat:.exe",
+            r"C:\a\x.bat\..\x.cmd",
+            "C:/a/x.bat",
+            r"C:\a\engine.exe.",
+            r"C:\a\engine.exe ",
+            r"C:\a\engine.exe::$DATA",
+            r"C:\a\engine.",
+            r"C:\a\engine.com",
+            r"C:\a\engine.ps1",
+            r"C:\a\engine.py",
+            r"C:\a\dir",
+            r"\\.\pipe\x.exe",
+            r"\\.\NUL",
+        ] {
+            let refusal = program(text).unwrap_err();
+            assert!(refusal.starts_with(&format!("cannot run {text}: ")), "{refusal}");
+            let batch = text.to_ascii_lowercase();
+            let batch = batch.contains("x.bat") || batch.contains("x.cmd");
+            assert_eq!(refusal.contains("never run, only an .exe; name"), batch);
+        }
+    }
 
     #[cfg(unix)]
     #[test]

@@ -94,7 +94,7 @@ pub fn json(outcome: &Outcome, seen: Option<(&Plan, &Observation)>) -> String {
 }
 
 fn process(outcome: &Outcome, plan: &Plan, seen: &Observation) -> Process {
-    let command = &plan.command;
+    let launch = &plan.launch;
     // A start that was cut off may have happened or not.
     let started = match (seen.started, &seen.start_fault) {
         (true, _) => Some(true),
@@ -108,9 +108,9 @@ fn process(outcome: &Outcome, plan: &Plan, seen: &Observation) -> Process {
         None => (None, None),
     };
     Process {
-        program: Some(command.program.to_string_lossy().into_owned()),
-        args: Some(command.args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect()),
-        cwd: Some(command.cwd.to_string_lossy().into_owned()),
+        program: Some(launch.program.path().to_string_lossy().into_owned()),
+        args: Some(launch.args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect()),
+        cwd: Some(launch.cwd.to_string_lossy().into_owned()),
         pid: seen.pid,
         started,
         contained: seen.containment.map(|reach| reach == Containment::Whole),

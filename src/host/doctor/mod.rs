@@ -21,7 +21,7 @@ use super::drill::run::reported;
 use super::drill::{CommandOutput, stopped};
 use super::env::{self, same};
 use super::exchange::launch::Limits;
-use super::implement::engines::{self, choose};
+use super::implement::engines::{self, Parts, choose};
 use super::implement::judge::refused;
 use super::implement::plan::{Plan, deadline, plan};
 use super::implement::refusal::Refusal;
@@ -51,16 +51,16 @@ const CONTRACT: &str = include_str!("../../../fixtures/contracts/good.yaml");
 ///
 /// # Errors
 /// It was stopped by a signal.
-pub fn doctor(options: &Doctor, context: &Context) -> CommandOutput {
+pub fn doctor(options: &Doctor, context: &Context, parts: Parts) -> CommandOutput {
     let stop = observed::prepare();
-    let facts = examine(options, context, &stop);
+    let facts = examine(options, context, parts, &stop);
     if let Some(signal) = stop.asked() {
         return Err(stopped(signal));
     }
     Ok((facts.render(options.format), u8::from(!facts.attention().is_empty())))
 }
 
-fn examine(options: &Doctor, context: &Context, stop: &Stop) -> Facts {
+fn examine(options: &Doctor, context: &Context, parts: Parts, stop: &Stop) -> Facts {
     let path = context.var("PATH");
     let text = |path: &Result<PathBuf, String>| {
         path.as_ref().ok().map(|path| path.to_string_lossy().into_owned())
@@ -70,7 +70,7 @@ fn examine(options: &Doctor, context: &Context, stop: &Stop) -> Facts {
     let dir = stage.as_ref().map_or(Path::new("."), |stage| stage.path());
     let words = options.words(dir, &dir.join("contract.yaml"));
     let (engine, environment, bound) = match implement(&words) {
-        Ok(implement) => chosen(&implement, context),
+        Ok(implement) => chosen(&implement, context, parts),
         Err(why) => (refusing(&Refusal::Usage(why)), None, Limits::default().deadline),
     };
     let check = match &stage {
@@ -124,9 +124,13 @@ fn implement(words: &[OsString]) -> Result<Box<Implement>, String> {
 }
 
 /// Which engine, as what command, with which variables, and how long it may take.
-fn chosen(options: &Implement, context: &Context) -> (Engine, Option<Environment>, Duration) {
+fn chosen(
+    options: &Implement,
+    context: &Context,
+    parts: Parts,
+) -> (Engine, Option<Environment>, Duration) {
     let choice = choose(options, &|name| context.var(name)).ok();
-    let planned = plan(options, context);
+    let planned = plan(options, context, parts);
     let bound = match &planned {
         Ok(plan) => plan.limits.deadline,
         Err(_) => deadline(options, context).ok().flatten().unwrap_or(Limits::default().deadline),
@@ -154,9 +158,9 @@ fn chosen(options: &Implement, context: &Context) -> (Engine, Option<Environment
 }
 
 fn command(plan: &Plan) -> Engine {
-    let command = &plan.command;
+    let command = &plan.launch;
     Engine {
-        program: Some(command.program.to_string_lossy().into_owned()),
+        program: Some(command.program.path().to_string_lossy().into_owned()),
         args: command.args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect(),
         cwd: Some(command.cwd.to_string_lossy().into_owned()),
         deadline_ms: Some(millis(plan.limits.deadline)),
@@ -262,7 +266,8 @@ mod tests {
             panic!("{words:?}")
         };
         let words = options.words("/r".as_ref(), "/r/contract.yaml".as_ref());
-        super::chosen(&implement(&words).unwrap(), &context(vars))
+        let parts = Parts { embedded: || 0, drilled: crate::host::drill::drilled };
+        super::chosen(&implement(&words).unwrap(), &context(vars), parts)
     }
 
     #[test]

@@ -13,9 +13,13 @@ pub mod set;
 mod validate;
 
 use std::fmt::Display;
+use std::path::Path;
+use std::time::Duration;
 
 use super::cli::drill as cli;
 use super::context::Context;
+use super::implement::engines::Engine;
+use super::implement::refusal::{Refusal, start_failed};
 use crate::line::escape;
 
 /// What a command prints on stdout, or on stderr if nothing came of it; and its exit code.
@@ -50,6 +54,31 @@ pub fn conform(options: &cli::Conform, context: &Context) -> CommandOutput {
         conform::Fault::Stopped(signal) => stopped(signal),
     });
     Ok(said(&results?, options.format))
+}
+
+/// What a drill puts in the place of the engine: itself, or the program that it names.
+///
+/// # Errors
+/// `ENGINE_START_FAILED`: there is no such drill, or its file has a mistake.
+pub fn drilled(
+    drill: &Path,
+    origin: &str,
+    cwd: &Path,
+) -> Result<(Engine, Option<Duration>), Refusal> {
+    if drill.as_os_str().is_empty() {
+        return Err(start_failed("empty-setting", format!("{origin} is empty")));
+    }
+    let named = set::name(drill, cwd).map_err(|why| start_failed("no-drill", why))?;
+    let script = set::load(&named).map_err(|fault| match fault {
+        set::Fault::Missing(why) => start_failed("no-drill", why),
+        set::Fault::Bad(why) => start_failed("bad-drill", why),
+    })?;
+    let engine = match script.engine {
+        script::Played::Steps(_) => Engine::Drill(named.into()),
+        script::Played::Start(script::Start::Program(program)) => Engine::Program(program),
+        script::Played::Start(script::Start::Checkout(dir)) => Engine::Checkout(dir),
+    };
+    Ok((engine, script.limits.deadline.map(|length| length.0)))
 }
 
 fn said(results: &formats::Results, format: cli::Format) -> (String, u8) {

@@ -10,8 +10,9 @@ use std::io::{PipeReader, Read, Write as _};
 use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
-use super::script::{Descendant, Output, READY, ROLE, Step, Stream, Write};
+use super::script::{Descendant, Output, READY, Step, Stream, Write};
 use super::set::load;
+use crate::host::implement::engines::PLAYER;
 use crate::host::process::{self_command, self_ops};
 
 /// How many bytes go into one write where nothing else is said and there is more than this.
@@ -20,7 +21,7 @@ const WRITE: usize = 1 << 20;
 /// Takes up the role, if the command line names it.
 #[must_use]
 pub fn dispatch(args: &[OsString]) -> Option<ExitCode> {
-    if args.get(1).is_none_or(|arg| arg != ROLE) {
+    if args.get(1).is_none_or(|arg| arg != PLAYER) {
         return None;
     }
     Some(match play(&args[2..]) {
@@ -112,7 +113,7 @@ impl Player<'_> {
         let path: Vec<_> = self.path.iter().map(usize::to_string).collect();
         let (up, reports) = std::io::pipe().map_err(|error| error.to_string())?;
         let mut command = self_command();
-        command.arg(ROLE).arg(self.named).arg(path.join(".")).arg(left.to_string());
+        command.arg(PLAYER).arg(self.named).arg(path.join(".")).arg(left.to_string());
         // It says that it is up on the one stream that no descendant has to hold.
         command.stdin(reports);
         for output in [Output::Stdout, Output::Stderr] {

@@ -22,9 +22,6 @@ use super::validate::{
 use crate::duration::parse_deadline;
 use crate::protocol::{Code, Response};
 
-/// The first argument of an executable that plays the engine of a drill.
-pub const ROLE: &str = "__drill";
-
 /// The file to which the engine writes when it is ready, where the runner has made it.
 pub(super) const READY: &str = ".satyrn-drill-ready";
 

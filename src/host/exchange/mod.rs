@@ -1,4 +1,4 @@
-//! The one effect: runs the engine of a plan once and says what was seen.
+//! The one effect: runs one program once and says what was seen.
 //!
 //! Whatever goes wrong in here becomes a fact of the [`Observation`]; nothing is judged and nothing
 //! is retried.
@@ -6,16 +6,18 @@
 pub mod cancel;
 pub mod launch;
 pub mod observation;
+mod sink;
 mod stdio;
+pub mod transport;
 
 use std::time::Duration;
 
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::implement::plan::Plan;
 use super::process::{self, Child, ChildStreams};
 use cancel::Cancel;
+use launch::{Launch, Limits, Stdin};
 use observation::{Ended, Observation, StartFault, Stop};
 use stdio::StdioPump;
 pub(super) use stdio::Streams;
@@ -26,51 +28,63 @@ const WISHES: [&str; 3] = ["SIGINT", "SIGTERM", "SIGHUP"];
 /// How much later than the engine the host may hear of such a wish.
 const LAST_WISH: Duration = Duration::from_millis(5);
 
-/// Runs one engine process and sees it to its end; `engine` is the embedded one. Returns within the
-/// deadline plus [`terminate`](launch::Limits::terminate), [`sweep`](launch::Limits::sweep) and a few milliseconds, whatever the
-/// engine does. What this process hears meanwhile is asked of `cancel`.
+/// Runs one program and sees it to its end. Returns within the deadline plus
+/// [`terminate`](Limits::terminate), [`sweep`](Limits::sweep) and a few milliseconds, whatever the
+/// program does. What this process hears meanwhile is asked of `cancel`.
 ///
-/// # Errors
-/// The system has no room for the host's own runtime. The engine may have begun, and is ended.
-pub fn exchange(plan: &Plan, engine: fn() -> u8, cancel: &Cancel) -> std::io::Result<Observation> {
+/// It can be called again and again in one process, by one thread at a time: everything below this
+/// process is ended before it returns, and no other wait takes an exit status that is not its own.
+#[must_use]
+pub fn exchange(launch: &Launch, limits: &Limits, cancel: &Cancel) -> Observation {
     let began = Instant::now();
     let faulty = |fault| Observation { start_fault: Some(fault), ..Observation::default() };
-    let seen = match process::spawn(plan, engine) {
+    let seen = match process::spawn(launch, limits) {
         Err(fault) => faulty(fault),
         Ok(spawned) => {
-            // The engine is at work while this is set up.
-            let runtime = Builder::new_current_thread().enable_all().build()?;
-            let seen = runtime.block_on(async {
-                process::forward_cancels(cancel)?;
-                let (child, streams) = spawned.connect()?;
-                std::io::Result::Ok(converse(plan, child, streams, began, cancel).await)
+            // The program is at work while this is set up.
+            let runtime = Builder::new_current_thread().enable_all().build();
+            let seen = runtime.and_then(|runtime| {
+                let seen = runtime.block_on(async {
+                    process::forward_cancels(cancel)?;
+                    let (child, streams) = spawned.connect()?;
+                    Ok(converse(launch, limits, child, streams, began, cancel).await)
+                });
+                // A stream that something outside the tree still holds is not waited for.
+                runtime.shutdown_background();
+                seen
             });
-            // The process ends next. A stream that something outside the tree still holds is not
-            // waited for, and to take the runtime down would only cost time.
-            std::mem::forget(runtime);
-            seen?.unwrap_or_else(faulty)
+            let broken = |error: std::io::Error| {
+                let why = format!("no room for its own runtime, the program was ended: {error}");
+                Ok(Observation { host_fault: Some(why), ..Observation::default() })
+            };
+            seen.unwrap_or_else(broken).unwrap_or_else(faulty)
         }
     };
-    Ok(Observation { elapsed: began.elapsed(), ..seen })
+    Observation { elapsed: began.elapsed(), ..seen }
 }
 
 /// From the start to the last kill.
 async fn converse(
-    plan: &Plan,
+    launch: &Launch,
+    limits: &Limits,
     mut child: Child,
     streams: ChildStreams,
     began: Instant,
     cancel: &Cancel,
 ) -> Result<Observation, StartFault> {
     let mut seen = Observation { pid: Some(child.pid()), ..Observation::default() };
-    let deadline = began + plan.limits.deadline;
-    let mut pump = StdioPump::new(streams, &plan.request, plan.limits);
+    let deadline = began + limits.deadline;
+    let input: &[u8] = match &launch.stdin {
+        Stdin::Bytes(bytes) => bytes,
+        Stdin::File(_) => &[],
+    };
+    let mut pump = StdioPump::new(streams, input, [&launch.stdout, &launch.stderr], *limits);
     let started = tokio::select! {
         biased;
         started = child.started() => started.map(|()| None),
         stop = interrupted(deadline, cancel) => Ok(Some(stop)),
     };
-    seen.stop = started.inspect_err(|_| drop(child.destroy(plan.limits.sweep)))?;
+    seen.stop = started.inspect_err(|_| drop(child.destroy(limits.sweep)))?;
     if seen.stop.is_none() {
         seen.started = true;
         seen.stop = pump.run(|| child.has_exited(), child.exited(), deadline, cancel).await;
@@ -82,10 +96,10 @@ async fn converse(
     let complete = pump.stdout.is_none();
     if matches!(seen.stop, Some(Stop::Deadline | Stop::Cancelled(_))) {
         child.terminate();
-        let until = Instant::now() + plan.limits.terminate;
+        let until = Instant::now() + limits.terminate;
         pump.wind_down(child.gone(), until, cancel).await;
     }
-    let end = child.destroy(plan.limits.sweep);
+    let end = child.destroy(limits.sweep);
     pump.drain().await;
     // Who was asked to stop has not crashed.
     let wished = matches!(&end.ended, Some(Ended::Signal(by)) if WISHES.contains(&by.as_str()));
@@ -94,7 +108,9 @@ async fn converse(
         seen.stop = by.ok().map(Stop::Cancelled);
     }
     // Before the program ran, exit and request were those of the host's own child.
-    seen.input = seen.started.then_some(pump.input);
+    // What became of a file is between the program and the file.
+    let written = seen.started && matches!(launch.stdin, Stdin::Bytes(_));
+    seen.input = written.then_some(pump.input);
     (seen.stdout, seen.stderr) = pump.captured();
     // An end that the host brought about says nothing about the output.
     seen.stdout.complete &= complete || seen.stop.is_none();

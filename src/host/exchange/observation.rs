@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Everything that was observed of one engine process.
+/// Everything that was observed of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
     /// Why no engine ran, if none did.
     pub start_fault: Option<StartFault>,
+    /// Why the host itself could not go on, if it could not. Something may have run, and was ended.
+    pub host_fault: Option<String>,
     /// Whether the engine is known to run or to have run.
     pub started: bool,
     /// The engine's process id.
@@ -18,9 +20,9 @@ pub struct Observation {
     pub ended: Option<Ended>,
     /// What became of the request.
     pub input: Option<Input>,
-    /// The engine's stdout: the first bytes, up to the cap.
+    /// Its stdout, as far as it was to be kept.
     pub stdout: Captured,
-    /// The engine's stderr: the last bytes.
+    /// Its stderr, as far as it was to be kept.
     pub stderr: Captured,
     /// How far the final kill reached; `None` where nothing ran.
     pub containment: Option<Containment>,
@@ -54,6 +56,17 @@ pub struct Captured {
     pub total: u64,
     /// Whether the end of the stream was seen.
     pub complete: bool,
+    /// Why not all that was to be kept could be, if so: a file that has no room.
+    pub fault: Option<String>,
+}
+
+/// An output of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// The standard output.
+    Stdout,
+    /// The standard error output.
+    Stderr,
 }
 
 /// How a process ended.
@@ -72,8 +85,8 @@ pub enum Stop {
     Deadline,
     /// Somebody asked for it.
     Cancelled(CancelledBy),
-    /// stdout grew above its cap.
-    OutputLimit,
+    /// A stream grew above what is kept of it.
+    OutputLimit(Stream),
 }
 
 /// Who asked for the end.

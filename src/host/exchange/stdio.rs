@@ -1,6 +1,5 @@
 //! The pump: the request goes in, both outputs come out, and nothing blocks.
 
-use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
@@ -12,11 +11,16 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::cancel::Cancel;
 use super::interrupted;
-use super::launch::Limits;
-use super::observation::{Captured, Input, Stop};
+use super::launch::{Capture, Limits};
+use super::observation::{Captured, Input, Stop, Stream};
+use super::sink::Sink;
 
 /// How long stdout may take to end once everything that could write to it is dead.
 const LAST_READ: Duration = Duration::from_millis(50);
+
+/// How many pieces of 16 KiB are taken at most where a host looks once more: all that a pipe of 1 MiB
+/// can hold.
+const LOOKS: usize = 65;
 
 /// The streams of a child, as seen from the host.
 pub(in crate::host) struct Streams<I, O, E> {
@@ -26,17 +30,15 @@ pub(in crate::host) struct Streams<I, O, E> {
     pub(in crate::host) stderr: E,
 }
 
-/// Writes the request and reads both outputs at once, so that no pipe can fill up and block.
+/// Writes the input and reads both outputs at once, so that no pipe can fill up and block.
 pub(super) struct StdioPump<'a, I, O, E> {
     pub(super) stdin: Option<I>,
     unwritten: &'a [u8],
     pub(super) input: Input,
     pub(super) stdout: Option<O>,
-    stdout_total: u64,
-    kept: Vec<u8>,
+    out: Sink<'a>,
     stderr: Option<E>,
-    stderr_total: u64,
-    tail: VecDeque<u8>,
+    err: Sink<'a>,
     pub(super) limits: Limits,
     buffer: Box<[MaybeUninit<u8>]>,
 }
@@ -56,17 +58,21 @@ where
     O: AsyncRead + Unpin,
     E: AsyncRead + Unpin,
 {
-    pub(super) fn new(streams: Streams<I, O, E>, request: &'a [u8], limits: Limits) -> Self {
+    /// `input` is what goes in where `streams` have a stdin; each output is kept as asked for.
+    pub(super) fn new(
+        streams: Streams<I, O, E>,
+        input: &'a [u8],
+        [stdout, stderr]: [&'a Capture; 2],
+        limits: Limits,
+    ) -> Self {
         Self {
             input: if streams.stdin.is_some() { Input::Unread } else { Input::Delivered },
             stdin: streams.stdin,
-            unwritten: request,
+            unwritten: input,
             stdout: Some(streams.stdout),
-            stdout_total: 0,
-            kept: Vec::new(),
+            out: Sink::new(stdout),
             stderr: Some(streams.stderr),
-            stderr_total: 0,
-            tail: VecDeque::new(),
+            err: Sink::new(stderr),
             limits,
             buffer: Box::new_uninit_slice(16 << 10),
         }
@@ -87,8 +93,8 @@ where
         // The moment of the exit, and the moment until which more output is awaited.
         let mut gone: Option<(Instant, Instant)> = None;
         loop {
-            if self.stdout_total > self.limits.stdout as u64 {
-                return Some(Stop::OutputLimit);
+            if let Some(stream) = self.over() {
+                return Some(Stop::OutputLimit(stream));
             }
             if gone.is_some() && self.stdout.is_none() {
                 return None;
@@ -103,8 +109,8 @@ where
                     // The host itself may have been frozen: an engine that has exited counts, also
                     // where a descendant still holds stdout.
                     self.look();
-                    if self.stdout_total > self.limits.stdout as u64 {
-                        return Some(Stop::OutputLimit);
+                    if let Some(stream) = self.over() {
+                        return Some(Stop::OutputLimit(stream));
                     }
                     return (!has_exited()).then_some(stop);
                 }
@@ -156,7 +162,7 @@ where
     /// Takes what is there, without blocking, a bounded number of times.
     fn look(&mut self) {
         let mut cx = Context::from_waker(std::task::Waker::noop());
-        for _ in 0..=self.limits.stdout / self.buffer.len() {
+        for _ in 0..LOOKS {
             if self.poll_step(&mut cx).is_pending() {
                 return;
             }
@@ -167,18 +173,11 @@ where
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         let mut read = ReadBuf::uninit(&mut self.buffer);
         if poll_read(&mut self.stdout, &mut read, cx).is_ready() {
-            let bytes = read.filled();
-            self.stdout_total += bytes.len() as u64;
-            let room = self.limits.stdout - self.kept.len();
-            self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            self.out.push(read.filled());
             return Poll::Ready(Step::Stdout);
         }
         if poll_read(&mut self.stderr, &mut read, cx).is_ready() {
-            let bytes = read.filled();
-            self.stderr_total += bytes.len() as u64;
-            self.tail.extend(bytes);
-            let excess = self.tail.len().saturating_sub(self.limits.stderr);
-            self.tail.drain(..excess);
+            self.err.push(read.filled());
             return Poll::Ready(Step::Other);
         }
         self.poll_write(cx).map(|()| Step::Other)
@@ -206,19 +205,15 @@ where
         Poll::Ready(())
     }
 
+    /// The stream of which there was more than may be, if there is one.
+    fn over(&self) -> Option<Stream> {
+        let over = [(Stream::Stdout, &self.out), (Stream::Stderr, &self.err)];
+        over.into_iter().find(|(_, sink)| sink.is_over()).map(|(stream, _)| stream)
+    }
+
+    /// What was kept of both outputs.
     pub(super) fn captured(self) -> (Captured, Captured) {
-        (
-            Captured {
-                bytes: self.kept,
-                total: self.stdout_total,
-                complete: self.stdout.is_none(),
-            },
-            Captured {
-                bytes: self.tail.into(),
-                total: self.stderr_total,
-                complete: self.stderr.is_none(),
-            },
-        )
+        (self.out.finish(self.stdout.is_none()), self.err.finish(self.stderr.is_none()))
     }
 }
 

@@ -1,5 +1,5 @@
-use super::launch::Limits;
-use super::observation::{CancelledBy, Input};
+use super::launch::{Capture, Program};
+use super::observation::{CancelledBy, Input, Stream};
 use super::*;
 use std::cell::Cell;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
@@ -14,12 +14,24 @@ struct Far {
     stderr: DuplexStream,
 }
 
+/// What `implement` keeps.
+static STDOUT: Capture = Capture::Head(1 << 20);
+static STDERR: Capture = Capture::Tail(64 << 10);
+
 fn pair(request: &[u8], limits: Limits) -> (Pump<'_>, Far) {
+    pair_keeping(request, [&STDOUT, &STDERR], limits)
+}
+
+fn pair_keeping<'a>(
+    request: &'a [u8],
+    captures: [&'a Capture; 2],
+    limits: Limits,
+) -> (Pump<'a>, Far) {
     let ((stdin, far_in), (stdout, far_out), (stderr, far_err)) =
         (duplex(1024), duplex(1024), duplex(1024));
     let streams = Streams { stdin: Some(stdin), stdout, stderr };
     (
-        StdioPump::new(streams, request, limits),
+        StdioPump::new(streams, request, captures, limits),
         Far { stdin: far_in, stdout: far_out, stderr: far_err },
     )
 }
@@ -35,7 +47,15 @@ async fn run<'a, F: Future<Output = Option<DuplexStream>>>(
     cancel: &Cancel,
     script: impl FnOnce(Far) -> F,
 ) -> (Option<Stop>, Pump<'a>, Duration, Option<DuplexStream>) {
-    let (mut pump, far) = pair(request, limits);
+    run_pair(pair(request, limits), limits, cancel, script).await
+}
+
+async fn run_pair<'a, F: Future<Output = Option<DuplexStream>>>(
+    (mut pump, far): (Pump<'a>, Far),
+    limits: Limits,
+    cancel: &Cancel,
+    script: impl FnOnce(Far) -> F,
+) -> (Option<Stop>, Pump<'a>, Duration, Option<DuplexStream>) {
     let gone = Cell::new(false);
     let held = Cell::new(None);
     let engine = async {
@@ -98,9 +118,12 @@ async fn the_deadline_covers_the_write_and_is_not_moved_by_activity() {
 
 #[tokio::test(start_paused = true)]
 async fn stdout_up_to_the_cap_is_kept_and_one_byte_more_ends_it() {
-    for (bytes, expected) in [(3000, None), (3001, Some(Stop::OutputLimit))] {
-        let limits = Limits { stdout: 3000, ..limits(1000) };
-        let (stop, pump, ..) = run(b"", limits, &Cancel::default(), async |mut far| {
+    let head = Capture::Head(3000);
+    let over = Some(Stop::OutputLimit(Stream::Stdout));
+    for (bytes, expected) in [(3000, None), (3001, over)] {
+        let limits = limits(1000);
+        let pair = pair_keeping(b"", [&head, &STDERR], limits);
+        let (stop, pump, ..) = run_pair(pair, limits, &Cancel::default(), async |mut far| {
             let _ = far.stdout.write_all(&vec![b'x'; bytes]).await;
             None
         })
@@ -112,8 +135,9 @@ async fn stdout_up_to_the_cap_is_kept_and_one_byte_more_ends_it() {
 
 #[tokio::test(start_paused = true)]
 async fn the_end_of_stderr_is_kept() {
-    let limits = Limits { stderr: 1000, ..limits(1000) };
-    let (stop, mut pump, ..) = run(b"", limits, &Cancel::default(), async |mut far| {
+    let (limits, tail) = (limits(1000), Capture::Tail(1000));
+    let pair = pair_keeping(b"", [&STDOUT, &tail], limits);
+    let (stop, mut pump, ..) = run_pair(pair, limits, &Cancel::default(), async |mut far| {
         far.stderr.write_all(&[b'a'; 5000]).await.unwrap();
         far.stderr.write_all(b"z").await.unwrap();
         None
@@ -215,15 +239,14 @@ async fn cancelling_ends_it_and_names_who_asked_first() {
 #[test]
 #[should_panic(expected = "must not start a process")]
 fn this_tier_cannot_start_a_process() {
-    use crate::host::implement::engines::{Command, Engine};
-    let command =
-        Command { program: "/bin/true".into(), own: false, args: Vec::new(), cwd: "/".into() };
-    let plan = Plan {
-        engine: Engine::Embedded,
-        command,
-        environment: crate::host::env::Environment::default(),
-        request: Vec::new(),
-        limits: Limits::default(),
+    let launch = Launch {
+        program: Program::File("/bin/true".into()),
+        args: Vec::new(),
+        cwd: "/".into(),
+        env: Vec::new(),
+        stdin: Stdin::Bytes(Vec::new()),
+        stdout: Capture::Head(0),
+        stderr: Capture::Tail(0),
     };
-    let _ = exchange(&plan, || 0, &Cancel::default());
+    let _ = exchange(&launch, &Limits::default(), &Cancel::default());
 }

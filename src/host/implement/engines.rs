@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use super::refusal::{Refusal, start_failed};
 use crate::host::cli::implement::Implement;
-use crate::host::drill::script::{self, Played, Start};
-use crate::host::drill::set;
-use crate::host::program::{absolute, find};
+use crate::host::exchange::launch::Program;
+use crate::host::program::{absolute, find, windows_program};
 
 /// The engine that was chosen, by whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,17 +23,35 @@ pub enum Engine {
 }
 
 /// A command that is ready to be started, without a shell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Command {
-    /// An absolute path.
-    pub program: PathBuf,
-    /// Whether the program is the host's own executable.
-    pub own: bool,
+    /// What runs, by an absolute path.
+    pub program: Program,
     /// The arguments after it, verbatim.
     pub args: Vec<OsString>,
     /// The working directory.
     pub cwd: PathBuf,
 }
+
+/// What is handed in, since `implement` knows neither the engine that this executable carries nor
+/// the drills.
+#[derive(Clone, Copy)]
+pub struct Parts {
+    /// Serves the protocol once on this process's own streams, and returns the exit code.
+    pub embedded: fn() -> u8,
+    /// What a drill puts in the place of the engine, and its deadline. The drill is given by its
+    /// name or path, by whom it was chosen, and the working directory.
+    pub drilled: fn(&Path, &str, &Path) -> Drilled,
+}
+
+/// What a drill puts in the place of the engine, and its deadline, if it has one.
+///
+/// # Errors
+/// USAGE or `ENGINE_START_FAILED`.
+pub type Drilled = Result<(Engine, Option<Duration>), Refusal>;
+
+/// The first argument of this executable where it plays the engine of a drill.
+pub const PLAYER: &str = "__drill";
 
 type Variable = (&'static str, fn(PathBuf) -> Engine);
 
@@ -85,12 +102,18 @@ pub fn resolve(
     cwd: &Path,
     exe: &Path,
     path: Option<&OsStr>,
+    embedded: fn() -> u8,
 ) -> Result<Command, Refusal> {
+    let own = |program: fn(PathBuf) -> Program, args: Vec<OsString>| {
+        Ok(Command { program: program(exe.to_owned()), args, cwd: cwd.to_owned() })
+    };
     match engine {
-        Engine::Embedded => Ok(own(cwd, exe, vec!["protocol".into()])),
-        Engine::Drill(drill) => {
-            Ok(own(cwd, exe, vec![script::ROLE.into(), drill.clone().into_os_string()]))
-        }
+        Engine::Embedded => Ok(Command {
+            program: Program::Embedded(exe.to_owned(), embedded),
+            args: vec!["protocol".into()],
+            cwd: cwd.to_owned(),
+        }),
+        Engine::Drill(drill) => own(Program::Own, vec![PLAYER.into(), drill.into()]),
         Engine::Program(program) => {
             if program.as_os_str().is_empty() {
                 return Err(start_failed("empty-setting", format!("{origin} is empty")));
@@ -102,9 +125,14 @@ pub fn resolve(
                 return Err(start_failed("bare-name", why));
             }
             let program = absolute(cwd, program);
-            let program =
-                if cfg!(windows) { windows_program(program, Path::is_dir)? } else { program };
-            Ok(Command { program, own: false, args: vec!["protocol".into()], cwd: cwd.to_owned() })
+            let program = if cfg!(windows) {
+                windows_program(program, Path::is_dir)
+                    .map_err(|why| start_failed("not-runnable", why))?
+            } else {
+                program
+            };
+            let (program, args) = (Program::File(program), vec!["protocol".into()]);
+            Ok(Command { program, args, cwd: cwd.to_owned() })
         }
         Engine::Checkout(dir) => {
             if dir.as_os_str().is_empty() {
@@ -125,73 +153,9 @@ pub fn resolve(
             })?;
             let mut args: Vec<OsString> = vec!["run".into(), "--project".into()];
             args.extend([dir.clone().into(), "satyrn-engine".into(), "protocol".into()]);
-            Ok(Command { program: uv, own: false, args, cwd: dir })
+            Ok(Command { program: Program::File(uv), args, cwd: dir })
         }
     }
-}
-
-/// The program that Windows may run for a path: an `.exe`, which a name without an extension gets
-/// as a shell would give it. Never a `.bat` or `.cmd`, whose arguments go through a command
-/// interpreter, in whatever way it is written.
-///
-/// # Errors
-/// `ENGINE_START_FAILED`.
-fn windows_program(path: PathBuf, is_dir: fn(&Path) -> bool) -> Result<PathBuf, Refusal> {
-    let text = path.to_string_lossy();
-    let refuse = |why: &str| Err(start_failed("not-runnable", format!("cannot run {text}: {why}")));
-    // A verbatim path is taken as it is written; every other one is tidied by the system.
-    let name = text.rsplit(['/', '\\']).next().unwrap_or_default();
-    let (file, stream) = match name.split_once(':') {
-        Some((file, stream)) => (file, Some(stream)),
-        None => (name, None),
-    };
-    let plain = file.trim_end_matches(['.', ' ']);
-    let extension = plain.rsplit_once('.').map(|(_, end)| end.trim_end().to_ascii_lowercase());
-    match extension.as_deref() {
-        Some("bat" | "cmd") => {
-            refuse("a .bat or .cmd file is never run, only an .exe; name the program behind it")
-        }
-        _ if stream.is_some() => refuse("a stream of a file is never run, only an .exe"),
-        _ if plain != file => refuse("its name ends in a dot or blank, which Windows leaves out"),
-        _ if text.starts_with("\\\\.\\") => refuse("a device is never run, only an .exe"),
-        Some("exe") => Ok(path),
-        _ if is_dir(&path) => refuse("it is a directory"),
-        None => {
-            let mut path = path.into_os_string();
-            path.push(".exe");
-            Ok(path.into())
-        }
-        Some(_) => refuse("on Windows only an .exe is run"),
-    }
-}
-
-/// What a drill puts in the place of the engine: itself, or the program that it names.
-///
-/// # Errors
-/// `ENGINE_START_FAILED`: there is no such drill, or its file has a mistake.
-pub fn drilled(
-    drill: &Path,
-    origin: &str,
-    cwd: &Path,
-) -> Result<(Engine, Option<Duration>), Refusal> {
-    if drill.as_os_str().is_empty() {
-        return Err(start_failed("empty-setting", format!("{origin} is empty")));
-    }
-    let named = set::name(drill, cwd).map_err(|why| start_failed("no-drill", why))?;
-    let script = set::load(&named).map_err(|fault| match fault {
-        set::Fault::Missing(why) => start_failed("no-drill", why),
-        set::Fault::Bad(why) => start_failed("bad-drill", why),
-    })?;
-    let engine = match script.engine {
-        Played::Steps(_) => Engine::Drill(named.into()),
-        Played::Start(Start::Program(program)) => Engine::Program(program),
-        Played::Start(Start::Checkout(dir)) => Engine::Checkout(dir),
-    };
-    Ok((engine, script.limits.deadline.map(|length| length.0)))
-}
-
-fn own(cwd: &Path, exe: &Path, args: Vec<OsString>) -> Command {
-    Command { program: exe.to_owned(), own: true, args, cwd: cwd.to_owned() }
 }
 
 #[cfg(test)]
@@ -244,7 +208,8 @@ mod tests {
         std::fs::create_dir(&ready).unwrap();
         std::fs::write(ready.join("pyproject.toml"), "").unwrap();
         let resolve = |engine: Engine, path: Option<&OsStr>| {
-            resolve(&engine, "--x", here, Path::new("/exe"), path).map_err(|refusal| {
+            let found = resolve(&engine, "--x", here, Path::new("/exe"), path, || 0);
+            found.map(|command| command.program.path().to_owned()).map_err(|refusal| {
                 assert_eq!(refusal.code(), "ENGINE_START_FAILED");
                 refusal.reason().unwrap()
             })
@@ -254,62 +219,11 @@ mod tests {
         assert_eq!(program(""), Err("empty-setting"));
         assert_eq!(program("engine"), Err("bare-name"));
         let named = format!("engine{}", std::env::consts::EXE_SUFFIX);
-        assert_eq!(program("./engine").map(|c| c.program), Ok(here.join(named)));
+        assert_eq!(program("./engine"), Ok(here.join(named)));
         assert_eq!(checkout(Path::new("")), Err("empty-setting"));
         assert_eq!(checkout(Path::new("missing")), Err("no-checkout"));
         assert_eq!(checkout(here), Err("no-pyproject"));
         assert_eq!(checkout(&ready), Err("no-uv"));
-        assert_eq!(resolve(Engine::Embedded, None).map(|c| c.program), Ok("/exe".into()));
-    }
-
-    #[test]
-    fn windows_runs_nothing_but_an_exe() {
-        let program = |text: &str| {
-            windows_program(text.into(), |path| path.to_string_lossy().ends_with("dir"))
-                .map(|path| path.to_string_lossy().into_owned())
-        };
-        for (text, runs) in [
-            (r"C:\a b\engine.exe", r"C:\a b\engine.exe"),
-            (r"C:\ü\ENGINE.EXE", r"C:\ü\ENGINE.EXE"),
-            (r"C:\a\engine.bat.exe", r"C:\a\engine.bat.exe"),
-            (r"\\server\share\engine.exe", r"\\server\share\engine.exe"),
-            (r"\\?\C:\long\engine.exe", r"\\?\C:\long\engine.exe"),
-            (r"C:\a\engine", r"C:\a\engine.exe"),
-            (r"C:\a.bat\engine", r"C:\a.bat\engine.exe"),
-            ("C:/a/engine", "C:/a/engine.exe"),
-        ] {
-            assert_eq!(program(text), Ok(runs.to_owned()), "{text}");
-        }
-        for text in [
-            r"C:\a\x.bat",
-            r"C:\a\x.cmd",
-            r"C:\a\x.CMD",
-            r"C:\a\x.bAt",
-            r"C:\a\x.bat.",
-            r"C:\a\x.bat . .",
-            r"C:\a\x.cmd ",
-            r"C:\a\x.bat::$DATA",
-            r"C:\a\x.bat:stream",
-            r"C:\a\x.cmd. ::$DATA",
-            r"C:\a\x.bat:.exe",
-            r"C:\a\x.bat\..\x.cmd",
-            "C:/a/x.bat",
-            r"C:\a\engine.exe.",
-            r"C:\a\engine.exe ",
-            r"C:\a\engine.exe::$DATA",
-            r"C:\a\engine.",
-            r"C:\a\engine.com",
-            r"C:\a\engine.ps1",
-            r"C:\a\engine.py",
-            r"C:\a\dir",
-            r"\\.\pipe\x.exe",
-            r"\\.\NUL",
-        ] {
-            let refusal = program(text).unwrap_err();
-            assert_eq!(refusal.reason(), Some("not-runnable"), "{text}");
-            let batch = text.to_ascii_lowercase();
-            let batch = batch.contains("x.bat") || batch.contains("x.cmd");
-            assert_eq!(refusal.to_string().contains("never run, only an .exe; name"), batch);
-        }
+        assert_eq!(resolve(Engine::Embedded, None), Ok("/exe".into()));
     }
 }

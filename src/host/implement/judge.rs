@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::refusal::{Refusal, start_failed};
 use crate::host::exchange::observation::{
-    CancelledBy, Containment, Ended, Observation, StartFault, Stop,
+    CancelledBy, Containment, Ended, Observation, StartFault,
 };
+use crate::host::exchange::transport::{Fault, transport};
 use crate::json::{Found, NotJson, json};
 use crate::line;
 use crate::protocol::{Code, Response};
@@ -106,26 +107,31 @@ pub fn refused(refusal: &Refusal) -> Outcome {
 /// Judges an observation: the first row that matches in the table of SPEC 2.
 #[must_use]
 pub fn judge(terms: Terms, seen: &Observation) -> Outcome {
-    if let Some(fault) = &seen.start_fault {
-        return refused(&start_fault(fault)); // row 2
-    }
+    let fault = transport(seen);
+    let row = match &fault {
+        Some(Fault::NeverStarted(fault)) => return refused(&start_fault(fault)), // row 2
+        Some(Fault::HostFailed(why)) => return refused(&Refusal::HostFailed((*why).to_owned())),
+        Some(Fault::Cancelled(by)) => Some(cancelled(by)), // row 3
+        Some(Fault::Deadline) => Some(timeout(terms, seen)), // row 4
+        Some(Fault::OutputLimit(_)) => {
+            let detail = format!("stdout grew above {} bytes", terms.stdout); // row 5
+            Some(Refusal::Malformed { reason: "output-limit", detail })
+        }
+        // What an engine answered counts, however it ended, and also where the system contains no
+        // more than a group; but one that may still run unseen is not believed.
+        Some(Fault::Signal(_) | Fault::NoExit | Fault::NotContained(_)) | None => None,
+    };
     let read = json(&seen.stdout.bytes).map(Response::parse);
     // What is cut at the bound is not the whole of what was written.
-    let whole = !matches!(seen.stop, Some(Stop::OutputLimit));
+    let whole = !matches!(fault, Some(Fault::OutputLimit(_)));
     let (present, valid) = (whole && read.is_ok(), whole && matches!(read, Ok(Ok(_))));
-    let outcome = match (&seen.stop, read) {
-        (Some(Stop::Cancelled(by)), _) => refused(&cancelled(by)), // row 3
-        (Some(Stop::Deadline), _) => refused(&timeout(terms, seen)), // row 4
-        (Some(Stop::OutputLimit), _) => {
-            let detail = format!("stdout grew above {} bytes", terms.stdout); // row 5
-            refused(&Refusal::Malformed { reason: "output-limit", detail })
-        }
+    let outcome = match (row, read) {
+        (Some(refusal), _) => refused(&refusal),
         (None, Err(fault)) => refused(&no_answer(terms, seen, fault)), // rows 6 and 7
         (None, Ok(Err(problem))) => {
             refused(&Refusal::Malformed { reason: "shape", detail: problem }) // row 8
         }
-        // An answer of an engine that may still run somewhere is not believed.
-        (None, Ok(Ok(_))) if seen.containment == Some(Containment::Lost) => {
+        (None, Ok(Ok(_))) if fault == Some(Fault::NotContained(Containment::Lost)) => {
             let why = "what the engine has left running could not be seen to its end";
             refused(&Refusal::HostFailed(why.to_owned()))
         }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::host::exchange::observation::Captured;
+use crate::host::exchange::observation::{Captured, Stop, Stream};
 use proptest::prelude::*;
 
 const TERMS: Terms = Terms { deadline: Duration::from_secs(30), stdout: 1 << 20, uv: false };
@@ -11,7 +11,7 @@ fn seen(stdout: impl AsRef<[u8]>, ended: Ended) -> Observation {
     let total = bytes.len() as u64;
     Observation {
         pid: Some(7),
-        stdout: Captured { bytes, total, complete: true },
+        stdout: Captured { bytes, total, complete: true, fault: None },
         ended: Some(ended),
         ..Observation::default()
     }
@@ -30,7 +30,8 @@ fn stopped(stop: Stop, observation: Observation) -> Observation {
 }
 
 fn stderr(text: &str, observation: Observation) -> Observation {
-    let stderr = Captured { bytes: text.into(), total: text.len() as u64, complete: true };
+    let stderr =
+        Captured { bytes: text.into(), total: text.len() as u64, complete: true, fault: None };
     Observation { stderr, ..observation }
 }
 
@@ -42,7 +43,12 @@ fn the_table() {
     let start = |fault| Observation { start_fault: Some(fault), ..Observation::default() };
     let int = Stop::Cancelled(CancelledBy::Signal(2, "SIGINT"));
     let big = Observation {
-        stdout: Captured { bytes: vec![b' '; 1 << 20], total: (1 << 20) + 1, complete: false },
+        stdout: Captured {
+            bytes: vec![b' '; 1 << 20],
+            total: (1 << 20) + 1,
+            complete: false,
+            fault: None,
+        },
         ..Observation::default()
     };
     let rows: Vec<(Observation, &str, u8, Option<&str>)> = vec![
@@ -99,7 +105,7 @@ fn the_table() {
         ),
         // Row 5: too much.
         (
-            stopped(Stop::OutputLimit, big),
+            stopped(Stop::OutputLimit(Stream::Stdout), big),
             "ENGINE_MALFORMED_RESPONSE: stdout grew above 1048576 bytes",
             76,
             Some("output-limit"),
@@ -337,7 +343,7 @@ proptest! {
     fn no_ok_without_full_agreement(
         stdout in any_stdout(),
         ended in any_ended(),
-        stop in prop_oneof![Just(None), Just(Some(Stop::Deadline)), Just(Some(Stop::OutputLimit))],
+        stop in prop_oneof![Just(None), Just(Some(Stop::Deadline)), Just(Some(Stop::OutputLimit(Stream::Stdout)))],
         uv in any::<bool>(),
         noise in any::<String>(),
     ) {

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use crate::host::cli::implement::{Format, Implement};
-use crate::host::context::context;
+use crate::host::context::{Context, context};
 use crate::host::exchange::cancel::Cancel;
 use crate::host::exchange::exchange;
 use crate::host::exchange::launch::Limits;
@@ -19,13 +19,21 @@ use crate::host::print::eprint_bounded;
 use crate::host::process::{self, Loss, Output, Supervision, bounded_write};
 use crate::host::report;
 use crate::line;
+use crate::protocol::MAX_BYTES;
+use engines::Parts;
 use judge::{Outcome, Terms, judge, refused};
 use plan::{Plan, deadline, plan};
 use refusal::{Refusal, start_failed};
 
-/// Judges one contract and returns the exit code; `engine` is the embedded one.
-pub(super) fn run(options: &Implement, name: Option<&OsString>, engine: fn() -> u8) -> u8 {
+/// Judges one contract and returns the exit code; `name` is the program's own, as it was called.
+pub(super) fn run(options: &Implement, name: Option<&OsString>, parts: Parts) -> u8 {
     let json = options.format == Format::Json;
+    let context = context(name);
+    let decided = log(options.verbose, &context).map_err(Refusal::Usage);
+    let deadline = match decided.and_then(|()| deadline(options, &context)) {
+        Ok(deadline) => deadline.unwrap_or(Limits::default().deadline),
+        Err(refusal) => return print_now(&output(&refused(&refusal), json, None)),
+    };
     let lost = |loss| {
         let refusal = match loss {
             Loss::NotStarted(why) => start_failed("no-process", why),
@@ -33,59 +41,39 @@ pub(super) fn run(options: &Implement, name: Option<&OsString>, engine: fn() -> 
         };
         output(&refused(&refusal), json, None)
     };
-    let supervision = Supervision { lifeline: options.leash, lost: &lost };
-    process::run(&supervision, || implement(options, json, name, engine))
+    let supervision = Supervision { lifeline: options.leash, deadline, lost: &lost };
+    process::run(&supervision, || implement(options, json, &context, parts))
 }
 
 /// Says that the command line was not understood, and returns the exit code.
 pub(super) fn print_usage(detail: String, hint: &str, json: bool) -> u8 {
-    let output = output(&refused(&Refusal::Usage(detail)), json, None);
-    // The caller may be slow to read, but nothing else is waited for.
-    bounded_write::write(std::io::stdout(), &output.stdout, Duration::from_millis(50));
+    let exit = print_now(&output(&refused(&Refusal::Usage(detail)), json, None));
     eprint_bounded(hint.trim_end());
+    exit
+}
+
+/// Prints what is known before anything has run. The caller may be slow to read, but not for long.
+fn print_now(output: &Output) -> u8 {
+    bounded_write::write(std::io::stdout(), &output.stdout, Duration::from_millis(50));
     output.exit
 }
 
 /// One exchange, from the options to what is printed.
-fn implement(
-    options: &Implement,
-    json: bool,
-    name: Option<&OsString>,
-    engine: fn() -> u8,
-) -> Output {
+fn implement(options: &Implement, json: bool, context: &Context, parts: Parts) -> Output {
     let refuse = |refusal: &Refusal| output(&refused(refusal), json, None);
-    let context = context(name);
-    if let Err(why) = log(options.verbose, &context) {
-        return refuse(&Refusal::Usage(why));
-    }
-    let chosen = match deadline(options, &context) {
-        Ok(chosen) => chosen,
-        Err(refusal) => return refuse(&refusal),
-    };
-    // Before the disk is looked at, which may take as long as it likes.
-    let promised = chosen.unwrap_or(Limits::default().deadline);
-    process::announce_deadline(promised);
-    let plan = match plan(options, &context) {
+    let plan = match plan(options, context, parts) {
         Ok(plan) => plan,
         Err(refusal) => return refuse(&refusal),
     };
-    if plan.limits.deadline != promised {
-        process::announce_deadline(plan.limits.deadline);
-    }
+    // A drill may have one of its own.
+    process::announce_deadline(plan.limits.deadline);
     if let Err(error) = process::defer_parent_death() {
         return refuse(&Refusal::HostFailed(format!("it cannot hear of its own end: {error}")));
     }
-    let seen = exchange(&plan, engine, &Cancel::default());
-    let seen = match seen {
-        Ok(seen) => seen,
-        Err(error) => {
-            let why = format!("no room for its own runtime, the engine was ended: {error}");
-            return refuse(&Refusal::HostFailed(why));
-        }
-    };
+    let seen = exchange(&plan.launch, &plan.limits, &Cancel::default());
     let terms = Terms {
         deadline: plan.limits.deadline,
-        stdout: plan.limits.stdout,
+        stdout: MAX_BYTES,
         uv: matches!(plan.engine, engines::Engine::Checkout(_)),
     };
     tracing::debug!(

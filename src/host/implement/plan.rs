@@ -2,29 +2,30 @@
 
 use std::time::Duration;
 
-use super::engines::{Command, Engine, choose, drilled, resolve};
+use super::engines::{Command, Engine, Parts, choose, resolve};
 use super::refusal::{Refusal, start_failed};
 use crate::duration::parse_deadline;
 use crate::host::cli::implement::Implement;
 use crate::host::cli::utf8;
 use crate::host::context::Context;
 use crate::host::env::{EnvRequest, Environment, Policy, select};
-use crate::host::exchange::launch::Limits;
+use crate::host::exchange::launch::{Capture, Launch, Limits, Stdin};
 use crate::host::program::absolute;
 use crate::line::escape;
-use crate::protocol::Request;
+use crate::protocol::{MAX_BYTES, Request};
+
+/// How much of the end of an engine's stderr is kept, in bytes.
+const STDERR: usize = 64 << 10;
 
 /// Everything that one exchange needs, decided before anything is started.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Plan {
     /// The engine that was chosen.
     pub engine: Engine,
-    /// The command that runs it.
-    pub command: Command,
-    /// Its environment.
+    /// The command that runs it, with the request as its stdin.
+    pub launch: Launch,
+    /// Why each variable is in its environment, and what could not be had.
     pub environment: Environment,
-    /// The bytes for its stdin.
-    pub request: Vec<u8>,
     /// The bounds.
     pub limits: Limits,
 }
@@ -47,7 +48,7 @@ pub fn deadline(options: &Implement, context: &Context) -> Result<Option<Duratio
 ///
 /// # Errors
 /// USAGE or `ENGINE_START_FAILED` (SPEC 2, rows 1 and 2).
-pub fn plan(options: &Implement, context: &Context) -> Result<Plan, Refusal> {
+pub fn plan(options: &Implement, context: &Context, parts: Parts) -> Result<Plan, Refusal> {
     let deadline = deadline(options, context)?;
     let contract = utf8("CONTRACT", options.contract.as_os_str()).map_err(Refusal::Usage)?;
     let repo = options.repo.clone().unwrap_or_else(|| ".".into());
@@ -71,7 +72,7 @@ pub fn plan(options: &Implement, context: &Context) -> Result<Plan, Refusal> {
     })?;
     let (engine, origin, own_deadline) = match engine {
         Engine::Drill(drill) => {
-            let (engine, deadline) = drilled(&drill, origin, cwd)?;
+            let (engine, deadline) = (parts.drilled)(&drill, origin, cwd)?;
             // What is wrong with a drill's program is not the fault of whoever chose the drill.
             (engine, "the drill's start", deadline)
         }
@@ -79,14 +80,14 @@ pub fn plan(options: &Implement, context: &Context) -> Result<Plan, Refusal> {
     };
     let deadline = deadline.or(own_deadline).unwrap_or(Limits::default().deadline);
     let path = context.var("PATH");
-    let command = resolve(&engine, origin, cwd, exe, path.as_deref())?;
+    let command = resolve(&engine, origin, cwd, exe, path.as_deref(), parts.embedded)?;
     let policy = Policy {
         wishes: options.wishes.clone(),
         inherit: options.inherit_env,
         uv: matches!(engine, Engine::Checkout(_)),
     };
-    let environment = select(&context.vars, &policy);
-    tracing::info!(chosen_by = origin, program = ?command.program, args = ?command.args, "engine");
+    let mut environment = select(&context.vars, &policy);
+    tracing::info!(chosen_by = origin, program = ?command.program.path(), args = ?command.args, "engine");
     for (name, why) in &environment.passed {
         tracing::debug!(name, why, "variable passed");
     }
@@ -96,13 +97,17 @@ pub fn plan(options: &Implement, context: &Context) -> Result<Plan, Refusal> {
     for warning in &environment.warnings {
         tracing::warn!("{}", escape(warning));
     }
-    Ok(Plan {
-        engine,
-        command,
-        environment,
-        request,
-        limits: Limits { deadline, ..Limits::default() },
-    })
+    let Command { program, args, cwd } = command;
+    let launch = Launch {
+        program,
+        args,
+        cwd,
+        env: std::mem::take(&mut environment.vars),
+        stdin: Stdin::Bytes(request),
+        stdout: Capture::Head(MAX_BYTES),
+        stderr: Capture::Tail(STDERR),
+    };
+    Ok(Plan { engine, launch, environment, limits: Limits { deadline, ..Limits::default() } })
 }
 
 #[cfg(test)]
@@ -123,7 +128,8 @@ mod tests {
             cwd: Ok(HERE.into()),
             exe: Ok("/bin/host".into()),
         };
-        plan(&options, &context)
+        let drilled = |_: &std::path::Path, _: &str, _: &std::path::Path| unreachable!();
+        plan(&options, &context, Parts { embedded: || 0, drilled })
     }
 
     const HERE: &str = if cfg!(windows) { r"C:\here" } else { "/here" };
@@ -146,8 +152,9 @@ mod tests {
         for (words, repo, contract) in cases {
             let plan = planned(words, &[]).unwrap();
             let expected = Request { repo: (*repo).into(), contract: (*contract).into() };
-            assert_eq!(Request::parse(&plan.request), Ok(expected), "{words:?}");
-            assert_eq!(plan.command.cwd, PathBuf::from(HERE));
+            let Stdin::Bytes(request) = &plan.launch.stdin else { panic!("{words:?}") };
+            assert_eq!(Request::parse(request), Ok(expected), "{words:?}");
+            assert_eq!(plan.launch.cwd, PathBuf::from(HERE));
         }
     }
 

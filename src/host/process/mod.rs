@@ -39,6 +39,8 @@ pub(in crate::host) struct Output {
 pub(super) struct Supervision<'a> {
     /// Whether the end of stdin cancels.
     pub(super) lifeline: bool,
+    /// How long the work may take, as far as it is known before it begins.
+    pub(super) deadline: Duration,
     /// What the command says where its work cannot say anything.
     pub(super) lost: &'a dyn Fn(Loss) -> Output,
 }

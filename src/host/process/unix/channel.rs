@@ -16,8 +16,8 @@ const AT_ONCE: usize = 64 << 10;
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// Signals can be taken; and when the deadline is, by the clock that both share, and as a person
-    /// reads it.
+    /// The deadline is another one: when it is, by the clock that both share, and as a person reads
+    /// it.
     Deadline(Duration, String),
     /// The process group of the program, where the supervisor could find it in no other way.
     Group(i32),

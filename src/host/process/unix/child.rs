@@ -15,13 +15,13 @@ use rustix::process::{
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use super::launch::{self, Launch, Program, Stage, Start, c_text};
+use super::launch::{self, Image, Stage, Start, c_text};
 use super::signals;
 use super::tree::{self, Tree};
 use super::worker::{self, CHANGED};
 use crate::host::exchange::Streams;
+use crate::host::exchange::launch::{Capture, Launch, Limits, Program, Stdin};
 use crate::host::exchange::observation::{Containment, Ended, StartFault};
-use crate::host::implement::plan::Plan;
 use crate::host::process::{TreeExit, tripwire};
 use crate::host::program;
 
@@ -42,41 +42,37 @@ pub(in crate::host) struct Child {
 /// The streams of a child of this system.
 pub(in crate::host) type ChildStreams = Streams<Sender, Receiver, Receiver>;
 
-/// Starts the plan's command in a process group of its own. It is only known to run once
-/// [`Child::started`] says so.
+/// Starts a program in a process group of its own. It is only known to run once [`Child::started`]
+/// says so.
 ///
 /// What this takes of descriptors and gives back is more than [`Spawned::connect`] and a runtime
-/// need, so that neither fails for want of one with the engine under way.
-pub(in crate::host) fn spawn(plan: &Plan, engine: fn() -> u8) -> Result<Spawned, StartFault> {
+/// need, so that neither fails for want of one with the program under way.
+pub(in crate::host) fn spawn(launch: &Launch, _: &Limits) -> Result<Spawned, StartFault> {
     tripwire();
-    let command = &plan.command;
     // Before there is anybody below who could take the means for it.
     let tree = Tree::below_this_process();
     let start = || -> std::io::Result<(Pid, Ends)> {
-        let (becomes, heard) = program(plan, engine)?;
-        let (stdin, mut into) = pipe()?;
+        let (image, heard) = image(launch)?;
         let (out, stdout) = pipe()?;
         let (err, stderr) = pipe()?;
-        // The engine then finds the whole of it, and nobody has to be woken for the other.
-        let at_once = plan.request.len() <= AT_ONCE;
-        if at_once {
-            into.write_all(&plan.request)?;
-        }
-        let into = (!at_once).then_some(into);
-        let (stdin, stdout, stderr) = (stdin.into(), stdout.into(), stderr.into());
-        let launch = Launch { host: getpid(), becomes, stdin, stdout, stderr };
+        // The last one, which may give an end back at once.
+        let (stdin, into) = stdin(&launch.stdin)?;
+        enlarge(&stdout, &launch.stdout);
+        let (stdin, stdout, stderr) = (stdin, stdout.into(), stderr.into());
+        let child = launch::Child { host: getpid(), image, stdin, stdout, stderr };
         match launch::fork()? {
             None => {
-                // An engine that held the host's ends would wait for itself.
+                // A program that held the host's ends would wait for itself.
                 drop((into, out, err, heard));
-                launch.run()
+                child.run()
             }
             Some(pid) => Ok((pid, Ends { into, out, err, heard })),
         }
     };
+    let (cwd, program) = (launch.cwd.clone(), launch.program.path().to_owned());
     let (pid, ends) = start().map_err(|error| {
         let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-        fault(&command.cwd, &command.program, None, errno)
+        fault(&cwd, &program, None, errno)
     })?;
     if let Err(why) = &tree {
         tracing::warn!(why, "descendants that leave the group are not contained");
@@ -88,9 +84,37 @@ pub(in crate::host) fn spawn(plan: &Plan, engine: fn() -> u8) -> Result<Spawned,
         destroyed: false,
         tree: tree.ok(),
         channel: None,
-        command: (command.cwd.clone(), command.program.clone()),
+        command: (cwd, program),
     };
     Ok(Spawned { child, ends })
+}
+
+/// The program's stdin, and the host's end of it where there is more to write than fits at once: the
+/// program then finds the whole of it, and nobody has to be woken for the other.
+fn stdin(from: &Stdin) -> std::io::Result<(OwnedFd, Option<PipeWriter>)> {
+    let bytes = match from {
+        Stdin::File(file) => return Ok((file.try_clone()?.into(), None)),
+        Stdin::Bytes(bytes) => bytes,
+    };
+    let (stdin, mut into) = pipe()?;
+    let at_once = bytes.len() <= AT_ONCE;
+    if at_once {
+        into.write_all(bytes)?;
+    }
+    Ok((stdin.into(), (!at_once).then_some(into)))
+}
+
+/// Makes room in the pipe for all that is kept of stdout, as far as the system allows it: a program
+/// that leaves before its output is read then loses nothing. That it cannot be had is no matter.
+fn enlarge(pipe: &PipeWriter, capture: &Capture) {
+    #[cfg(target_os = "linux")]
+    if let Capture::Head(limit) = capture {
+        let sizes = [*limit, 1 << 20];
+        let _ =
+            sizes.into_iter().find(|size| rustix::pipe::fcntl_setpipe_size(pipe, *size).is_ok());
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (pipe, capture);
 }
 
 /// A started engine whose streams the runtime does not know yet.
@@ -130,28 +154,26 @@ struct Ends {
 }
 
 /// What the child becomes, and where the host hears how a program's start went.
-fn program(plan: &Plan, engine: fn() -> u8) -> std::io::Result<(Program, Option<PipeReader>)> {
-    let command = &plan.command;
-    if command.own && command.args == ["protocol"] {
-        return Ok((Program::Embedded(engine), None));
-    }
-    // The file of this executable may have been replaced or deleted.
-    let own = command.own && Path::new(SELF).exists();
-    let program = if own { Path::new(SELF) } else { &command.program };
-    let words = std::iter::once(program.as_os_str()).chain(command.args.iter().map(AsRef::as_ref));
-    let variable = |(name, value): (&OsString, &OsString)| {
+fn image(launch: &Launch) -> std::io::Result<(Image, Option<PipeReader>)> {
+    let program = match &launch.program {
+        Program::Embedded(_, run) => return Ok((Image::Embedded(*run), None)),
+        // The file of this executable may have been replaced or deleted.
+        Program::Own(_) if Path::new(SELF).exists() => Path::new(SELF),
+        Program::Own(path) | Program::File(path) => path,
+    };
+    let words = std::iter::once(program.as_os_str()).chain(launch.args.iter().map(AsRef::as_ref));
+    let variable = |(name, value): &(OsString, OsString)| {
         let mut pair = name.clone();
         pair.push("=");
         pair.push(value);
         c_text(&pair)
     };
-    let vars = plan.environment.vars.iter().map(|(name, value)| variable((name, value)));
     let (heard, channel) = pipe()?;
-    let program = Program::Program {
+    let program = Image::Program {
         path: c_text(program.as_os_str())?,
         args: words.map(c_text).collect::<Result<Vec<CString>, _>>()?,
-        vars: vars.collect::<Result<_, _>>()?,
-        cwd: command.cwd.clone(),
+        vars: launch.env.iter().map(variable).collect::<Result<_, _>>()?,
+        cwd: launch.cwd.clone(),
         channel,
     };
     Ok((program, Some(heard)))

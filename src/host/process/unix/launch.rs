@@ -1,4 +1,4 @@
-//! Unix: what happens between fork and exec. The host forks, and the child becomes the engine.
+//! Unix: what happens between fork and exec. The host forks, and the child becomes the program.
 //!
 //! It does there what has to be done in the child and what no spawn of the library does: it ties its
 //! life to the host's, leads a session of its own, resets what the host's own caller left behind,
@@ -75,7 +75,7 @@ pub(super) fn fork() -> std::io::Result<Option<Pid>> {
 }
 
 /// What the child becomes.
-pub(super) enum Program {
+pub(super) enum Image {
     /// The engine that this executable carries, in the host's own working directory.
     Embedded(fn() -> u8),
     /// Another program, by its path; never through a shell.
@@ -90,26 +90,26 @@ pub(super) enum Program {
 }
 
 /// Everything that the child needs, made before the fork.
-pub(super) struct Launch {
+pub(super) struct Child {
     /// The process that forks.
     pub(super) host: Pid,
-    pub(super) becomes: Program,
+    pub(super) image: Image,
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
 }
 
-impl Launch {
+impl Child {
     /// Goes on as the child, which never returns.
     pub(super) fn run(self) -> ! {
         // A defect in here must not go on as a second host.
-        let exit = catch_unwind(AssertUnwindSafe(|| self.become_engine())).unwrap_or(1);
+        let exit = catch_unwind(AssertUnwindSafe(|| self.become_program())).unwrap_or(1);
         // The caller's frames belong to the host that forked.
         std::process::exit(i32::from(exit))
     }
 
-    fn become_engine(self) -> u8 {
-        let Self { host, becomes, stdin, stdout, stderr } = self;
+    fn become_program(self) -> u8 {
+        let Self { host, image, stdin, stdout, stderr } = self;
         let streams = || {
             rustix::stdio::dup2_stdin(&stdin)?;
             rustix::stdio::dup2_stdout(&stdout)?;
@@ -125,13 +125,13 @@ impl Launch {
         signals::reset_ignored();
         // One that has come since the fork ends this process here.
         signals::unblock();
-        match becomes {
-            Program::Embedded(engine) => {
+        match image {
+            Image::Embedded(engine) => {
                 close_others(None);
                 reveal();
                 engine()
             }
-            Program::Program { path, args, vars, cwd, mut channel } => {
+            Image::Program { path, args, vars, cwd, mut channel } => {
                 close_others(Some(channel.as_raw_fd()));
                 if channel.write_all(&[READY]).is_err() {
                     return 1;

@@ -47,6 +47,14 @@ impl Signals {
         queue::Queue::new(&numbers).map(Self)
     }
 
+    /// The same in a process that was forked since, which has heard nothing yet.
+    ///
+    /// # Errors
+    /// The system has no room.
+    pub(super) fn in_a_fork(self) -> std::io::Result<Self> {
+        self.0.in_a_fork().map(Self)
+    }
+
     /// The signals that came since the last call.
     pub(super) fn came(&self) -> impl Iterator<Item = i32> {
         self.0.came()
@@ -89,6 +97,12 @@ mod queue {
             set.thread_set_mask()?;
             let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
             Ok(Self(SignalFd::with_flags(&set, flags)?))
+        }
+
+        /// The descriptor lists the signals of whoever reads it.
+        #[expect(clippy::unnecessary_wraps, reason = "elsewhere there is more to do")]
+        pub(super) fn in_a_fork(self) -> std::io::Result<Self> {
+            Ok(self)
         }
 
         pub(super) fn came(&self) -> impl Iterator<Item = i32> {
@@ -139,6 +153,19 @@ mod queue {
             rustix::io::ioctl_fionbio(&wake, true)?;
             let queue = Self { notes: Mutex::default(), wake, waker };
             numbers.iter().try_for_each(|number| queue.hear(*number))?;
+            Ok(queue)
+        }
+
+        /// Both processes would read from one pipe. What came early is noted already.
+        pub(super) fn in_a_fork(self) -> std::io::Result<Self> {
+            let (wake, waker) = pipe()?;
+            rustix::io::ioctl_fionbio(&wake, true)?;
+            let queue = Self { wake, waker, ..self };
+            let notes = queue.notes.lock().unwrap_or_else(PoisonError::into_inner);
+            for (number, _) in &*notes {
+                signal_hook::low_level::pipe::register(*number, queue.waker.try_clone()?)?;
+            }
+            drop(notes);
             Ok(queue)
         }
 

@@ -31,9 +31,6 @@ use crate::host::process::{Loss, NOTICE, Output, Supervision, notice};
 /// the program to end by itself, and at most 500 ms to sweep.
 const OVERTIME: Duration = Duration::from_millis(750);
 
-/// How long a worker may take to say when its deadline is.
-const UNANNOUNCED: Duration = Duration::from_secs(30);
-
 /// How often the supervisor looks after the deadline. No wait counts for more than it was meant to
 /// last: time in which both processes were frozen is not taken from the worker's overtime.
 const PULSE: Duration = Duration::from_millis(50);
@@ -89,8 +86,8 @@ struct Supervisor<'a> {
     tree: Result<Tree, String>,
     channel: Option<UnixStream>,
     decoder: Decoder,
-    /// When the deadline is, by [`now`], and as a person reads it; once the worker has said so.
-    deadline: Option<(Duration, String)>,
+    /// When the deadline is, by [`now`], and as a person reads it.
+    deadline: (Duration, String),
     /// The program's process group, where only the worker can name it.
     group: Option<Pid>,
     result: Option<Output>,
@@ -116,7 +113,8 @@ enum End {
 fn start<'a>(supervision: &'a Supervision<'a>) -> Result<Option<Supervisor<'a>>, String> {
     // Where this fails, the worker says so in its report.
     let tree = Tree::below_this_process();
-    let signals = Signals::queue(&[])
+    // What the worker is sent is blocked before there is one: nothing that comes early is lost.
+    let signals = Signals::queue(&[signals::LIFELINE])
         .map_err(|error| format!("the host cannot watch for signals: {error}"))?;
     let own_process = |error| format!("cannot start the host's own process: {error}");
     let supervisor = getpid();
@@ -135,12 +133,17 @@ fn start<'a>(supervision: &'a Supervision<'a>) -> Result<Option<Supervisor<'a>>,
             // Out of reach of the terminal's signals, which the supervisor hands on; and where the
             // system shares processors by session, no less a share than a program's daemons have.
             let _ = setsid();
-            worker::begin(far, supervisor, supervision.lifeline)?;
+            return Ok(Err(far));
+        }
+        worker.map(|pid| Ok((pid, near))).ok_or_else(|| std::io::Error::other("no process"))
+    };
+    let (worker, channel) = match fork().map_err(own_process)? {
+        Ok(forked) => forked,
+        Err(channel) => {
+            worker::begin(channel, supervisor, supervision, signals).map_err(own_process)?;
             return Ok(None);
         }
-        Ok(worker.map(|pid| (pid, near)))
     };
-    let Some((worker, channel)) = fork().map_err(own_process)? else { return Ok(None) };
     Ok(Some(Supervisor {
         supervision,
         worker,
@@ -148,7 +151,7 @@ fn start<'a>(supervision: &'a Supervision<'a>) -> Result<Option<Supervisor<'a>>,
         tree,
         channel: Some(channel),
         decoder: Decoder::default(),
-        deadline: None,
+        deadline: (supervision.deadline, format!("{:?}", supervision.deadline)),
         group: None,
         result: None,
         pending: Vec::new(),
@@ -210,7 +213,7 @@ impl Supervisor<'_> {
                 while self.result.is_none() && self.read() {}
                 return if self.result.is_some() { End::Result } else { End::Lost };
             }
-            let deadline = self.deadline.as_ref().map_or(began + UNANNOUNCED, |(at, _)| *at);
+            let deadline = self.deadline.0;
             let asked = now();
             let late = asked >= deadline;
             if late {
@@ -221,13 +224,11 @@ impl Supervisor<'_> {
                 return End::Late;
             }
             let mut left = if late { PULSE.min(overtime) } else { deadline.saturating_sub(asked) };
-            match &self.deadline {
-                Some((_, shown)) if !noticed && asked >= began + NOTICE => {
-                    noticed = true;
-                    notice(shown);
-                }
-                Some(_) if !noticed => left = left.min((began + NOTICE).saturating_sub(asked)),
-                _ => {}
+            if !noticed && asked >= began + NOTICE {
+                noticed = true;
+                notice(&self.deadline.1);
+            } else if !noticed {
+                left = left.min((began + NOTICE).saturating_sub(asked));
             }
             let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
             fds.extend(self.channel.as_ref().map(|channel| PollFd::new(channel, PollFlags::IN)));
@@ -239,7 +240,8 @@ impl Supervisor<'_> {
             let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
             if self.lifeline.is_some() && ready.last() == Some(&true) {
                 self.lifeline = None;
-                self.pending.push(signals::LIFELINE);
+                let _ = Signal::from_named_raw(signals::LIFELINE)
+                    .map(|signal| kill_process(self.worker, signal));
             }
             if ready[1] {
                 self.read();
@@ -250,15 +252,11 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Hands signals on to the worker, not before it has said that it can take them.
+    /// Hands signals on to the worker.
     fn hand_on(&mut self) {
-        if self.deadline.is_some() {
-            let numbers = self.pending.drain(..).filter(|number| {
-                *number == signals::LIFELINE || signals::cancelling(*number).is_some()
-            });
-            for signal in numbers.filter_map(Signal::from_named_raw) {
-                let _ = kill_process(self.worker, signal);
-            }
+        let cancelling = |number: &i32| signals::cancelling(*number).is_some();
+        for signal in self.pending.drain(..).filter(cancelling) {
+            let _ = Signal::from_named_raw(signal).map(|signal| kill_process(self.worker, signal));
         }
     }
 
@@ -286,7 +284,7 @@ impl Supervisor<'_> {
         loop {
             match self.decoder.next() {
                 Ok(None) => return true,
-                Ok(Some(Message::Deadline(at, shown))) => self.deadline = Some((at, shown)),
+                Ok(Some(Message::Deadline(at, shown))) => self.deadline = (at, shown),
                 Ok(Some(Message::Group(group))) => self.group = Pid::from_raw(group),
                 Ok(Some(Message::Result(output))) => {
                     self.result = Some(output);
@@ -303,8 +301,7 @@ impl Supervisor<'_> {
     /// Prints as far as there is room within the deadline. Who cancels while there is none gets the
     /// exit code of that, and a line that is not whole.
     fn print(&mut self, mut text: &[u8], stderr: &[u8]) -> Option<u8> {
-        let deadline = self.deadline.as_ref().map_or(Duration::ZERO, |(at, _)| *at);
-        let until = now() + deadline.saturating_sub(now()).max(LAST_WRITE);
+        let until = now() + self.deadline.0.saturating_sub(now()).max(LAST_WRITE);
         loop {
             let left = until.saturating_sub(now());
             text = bounded_write::write(std::io::stdout(), text, left.min(PULSE));

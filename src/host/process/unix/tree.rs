@@ -16,10 +16,8 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 
-/// How many bytes of a list of children are read at least: some eight thousand of them.
-const LIST: usize = 64 << 10;
-
-/// How many bytes are read at once.
+/// How many bytes are read at once; there is memory for as many from the start, which are the ids of
+/// some five hundred children.
 const CHUNK: usize = 4096;
 
 /// Asks for the state of a child that has ended, and changes nothing.
@@ -56,7 +54,7 @@ impl Tree {
         // The first thread alone forks, so that the children are all its own.
         let list = File::open("/proc/thread-self/children")
             .map_err(|error| format!("/proc does not tell the children: {error}"))?;
-        let read = RefCell::new((Vec::with_capacity(LIST), Vec::with_capacity(LIST / 8)));
+        let read = RefCell::new((Vec::with_capacity(CHUNK), Vec::with_capacity(CHUNK / 8)));
         let mut tree = Self { list, read, foreign: Vec::new() };
         if !matches!(waitid(WaitId::All, LOOK), Err(Errno::CHILD)) {
             let born_with = tree.children(<[Pid]>::to_vec);
@@ -73,10 +71,10 @@ impl Tree {
         loop {
             let at = text.len();
             // With no memory for more, those that fit are killed, and the next look finds others.
-            if text.try_reserve(CHUNK).is_err() {
+            if text.capacity() - at < CHUNK / 2 && text.try_reserve(CHUNK).is_err() {
                 break;
             }
-            text.resize(at + CHUNK, 0);
+            text.resize(text.capacity().min(at + CHUNK), 0);
             match pread(&self.list, &mut text[at..], at as u64) {
                 Err(Errno::INTR) => text.truncate(at),
                 Err(_) => return None,

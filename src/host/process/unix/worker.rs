@@ -6,7 +6,6 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-#[cfg(not(target_os = "linux"))]
 use std::time::Duration;
 
 use rustix::process::{Pid, getppid};
@@ -15,11 +14,11 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Notify;
 
 use super::channel::{Message, send};
-use super::signals::{self, LIFELINE, ORPHANED, Signals};
+use super::signals::{CANCELLING, LIFELINE, ORPHANED, Signals, ignored};
 use super::supervisor::now;
 use crate::host::exchange::cancel::Cancel;
 use crate::host::exchange::observation::CancelledBy;
-use crate::host::process::Output;
+use crate::host::process::{Output, Supervision};
 
 /// How often the worker looks for its supervisor where nothing tells it.
 #[cfg(not(target_os = "linux"))]
@@ -33,6 +32,7 @@ struct Worker {
     supervisor: Pid,
     /// Whether the supervisor reads the stdin lifeline; else its signal means nothing.
     lifeline: bool,
+    deadline: Duration,
     signals: Signals,
     /// Whether there is nothing yet that this process must end before itself.
     alone: Arc<AtomicBool>,
@@ -42,13 +42,19 @@ struct Worker {
 ///
 /// # Errors
 /// The system has no room for what it needs to hear of signals.
-pub(super) fn begin(channel: UnixStream, supervisor: Pid, lifeline: bool) -> std::io::Result<()> {
+pub(super) fn begin(
+    channel: UnixStream,
+    supervisor: Pid,
+    supervision: &Supervision<'_>,
+    signals: Signals,
+) -> std::io::Result<()> {
     let alone = Arc::new(AtomicBool::new(true));
-    if signals::ignored().is_none_or(|ignored| ignored.contains(&ORPHANED)) {
+    if ignored().is_none_or(|ignored| ignored.contains(&ORPHANED)) {
         signal_hook::flag::register_conditional_default(ORPHANED, Arc::clone(&alone))?;
     }
-    let signals = Signals::queue(&[LIFELINE])?;
-    let _ = WORKER.set(Worker { channel, supervisor, lifeline, signals, alone });
+    let signals = signals.in_a_fork()?;
+    let Supervision { lifeline, deadline, .. } = *supervision;
+    let _ = WORKER.set(Worker { channel, supervisor, lifeline, deadline, signals, alone });
     Ok(())
 }
 
@@ -59,9 +65,11 @@ fn say(message: &Message) {
     }
 }
 
-/// Tells the supervisor that signals can be taken, when the deadline is, and what to say to somebody
-/// who waits. Said before anything is started.
-pub(in crate::host) fn announce_deadline(deadline: std::time::Duration) {
+/// Tells the supervisor the deadline, if it is another one than was known before.
+pub(in crate::host) fn announce_deadline(deadline: Duration) {
+    if WORKER.get().is_none_or(|worker| worker.deadline == deadline) {
+        return;
+    }
     say(&Message::Deadline(now() + deadline, format!("{deadline:?}")));
 }
 
@@ -117,7 +125,7 @@ pub(in crate::host) fn forward_cancels(cancel: &Cancel) -> std::io::Result<()> {
         let (mut bytes, mut read) = ([0; 1024], 0);
         loop {
             for number in signals.came_in(&bytes[..read]) {
-                match signals::CANCELLING.iter().find(|(cancelling, ..)| *cancelling == number) {
+                match CANCELLING.iter().find(|(cancelling, ..)| *cancelling == number) {
                     Some((_, code, name)) => cancel.ask(CancelledBy::Signal(*code, name)),
                     None if number == LIFELINE && lifeline => cancel.ask(CancelledBy::Leash),
                     None => {}

@@ -16,8 +16,8 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use win32job::{ExtendedLimitInfo, Job, JobError};
 
 use crate::host::exchange::Streams;
+use crate::host::exchange::launch::{Launch, Limits, Stdin};
 use crate::host::exchange::observation::{Containment, Ended, StartFault};
-use crate::host::implement::plan::Plan;
 use crate::host::process::{TreeExit, tripwire};
 
 /// The engine gets a console of its own that nobody sees: none flashes up, and a Ctrl-C in ours
@@ -79,26 +79,32 @@ pub(in crate::host) struct Child {
 /// The streams of a child of this system.
 pub(in crate::host) type ChildStreams = Streams<ChildStdin, ChildStdout, ChildStderr>;
 
-/// Starts the plan's command, inside the host's job.
-pub(in crate::host) fn spawn(plan: &Plan, _engine: fn() -> u8) -> Result<Spawned, StartFault> {
+/// Starts a program, inside the host's job.
+pub(in crate::host) fn spawn(launch: &Launch, limits: &Limits) -> Result<Spawned, StartFault> {
     tripwire();
-    let command = &plan.command;
+    let (cwd, program) = (&launch.cwd, launch.program.path());
     let adopted = adopt();
     if let Err(why) = adopted {
         tracing::warn!(why, "descendants are not contained");
     }
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts an engine")]
-    let mut start = Command::new(&command.program);
+    let stdin = match &launch.stdin {
+        Stdin::Bytes(_) => Stdio::piped(),
+        Stdin::File(file) => {
+            Stdio::from(file.try_clone().map_err(|error| StartFault::System(error.to_string()))?)
+        }
+    };
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts a program")]
+    let mut start = Command::new(program);
     start
-        .args(&command.args)
-        .current_dir(&command.cwd)
+        .args(&launch.args)
+        .current_dir(cwd)
         .env_clear()
-        .envs(plan.environment.vars.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::piped())
+        .envs(launch.env.iter().map(|(name, value)| (name, value)))
+        .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .creation_flags(CREATE_NO_WINDOW);
-    let until = Instant::now() + BUSY.min(plan.limits.deadline);
+    let until = Instant::now() + BUSY.min(limits.deadline);
     let started = loop {
         match start.spawn() {
             Err(error) if error.raw_os_error() == Some(SHARING) && Instant::now() < until => {
@@ -107,10 +113,10 @@ pub(in crate::host) fn spawn(plan: &Plan, _engine: fn() -> u8) -> Result<Spawned
             other => break other,
         }
     };
-    let mut process = started.map_err(|error| fault(&command.cwd, &command.program, &error))?;
+    let mut process = started.map_err(|error| fault(cwd, program, &error))?;
     let gone = || StartFault::System("its streams could not be had".to_owned());
     let streams = Streams {
-        stdin: Some(process.stdin.take().ok_or_else(gone)?),
+        stdin: process.stdin.take(),
         stdout: process.stdout.take().ok_or_else(gone)?,
         stderr: process.stderr.take().ok_or_else(gone)?,
     };

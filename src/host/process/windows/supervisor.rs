@@ -9,14 +9,12 @@ use crate::host::process::{Loss, Output, Supervision};
 
 /// Runs `work`, prints what it said, and returns the exit code.
 pub(in crate::host) fn run(supervision: &Supervision<'_>, work: impl FnOnce() -> Output) -> u8 {
-    worker::begin(supervision.lifeline);
+    worker::begin(supervision.lifeline, supervision.deadline);
     // Said as the command says it, in the form that was asked for.
     std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "defect")));
     let lost = || (supervision.lost)(Loss::Lost("its own process had a defect".to_owned()));
     let output = catch_panic(work, lost);
-    let left = worker::deadline().map_or_else(Default::default, |deadline| {
-        deadline.saturating_duration_since(Instant::now())
-    });
+    let left = worker::deadline().saturating_duration_since(Instant::now());
     bounded_write::write(std::io::stdout(), &output.stdout, left);
     if !output.stderr.is_empty() {
         bounded_write::write(std::io::stderr(), &output.stderr, left);

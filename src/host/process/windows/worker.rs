@@ -31,15 +31,17 @@ struct Events {
 }
 
 /// From here on console events are heard.
-pub(super) fn begin(lifeline: bool) {
+pub(super) fn begin(lifeline: bool, deadline: Duration) {
     if let Ok(mut worker) = WORKER.lock() {
-        *worker = Worker { events: Some(Events::register()), lifeline, deadline: None };
+        let deadline = Some((Instant::now() + deadline, deadline));
+        *worker = Worker { events: Some(Events::register()), lifeline, deadline };
     }
 }
 
-/// When the deadline is, once it has been announced.
-pub(super) fn deadline() -> Option<Instant> {
-    WORKER.lock().ok()?.deadline.map(|(at, _)| at)
+/// When the deadline is.
+pub(super) fn deadline() -> Instant {
+    let known = WORKER.lock().ok().and_then(|worker| worker.deadline);
+    known.map_or_else(Instant::now, |(at, _)| at)
 }
 
 /// Says when the deadline is, as far as it is known by then.
