@@ -10,9 +10,10 @@ mod sink;
 mod stdio;
 pub mod transport;
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::process::{self, Child, ChildStreams};
@@ -42,16 +43,14 @@ pub fn exchange(launch: &Launch, limits: &Limits, cancel: &Cancel) -> Observatio
         Err(fault) => faulty(fault),
         Ok(spawned) => {
             // The program is at work while this is set up.
-            let runtime = Builder::new_current_thread().enable_all().build();
-            let seen = runtime.and_then(|runtime| {
-                let seen = runtime.block_on(async {
-                    process::forward_cancels(cancel)?;
+            let seen = runtime().and_then(|runtime| {
+                runtime.block_on(async {
+                    let heard = process::forward_cancels(cancel)?;
                     let (child, streams) = spawned.connect()?;
-                    Ok(converse(launch, limits, child, streams, began, cancel).await)
-                });
-                // A stream that something outside the tree still holds is not waited for.
-                runtime.shutdown_background();
-                seen
+                    let seen = converse(launch, limits, child, streams, began, cancel).await;
+                    heard.abort();
+                    Ok(seen)
+                })
             });
             let broken = |error: std::io::Error| {
                 let why = format!("no room for its own runtime, the program was ended: {error}");
@@ -61,6 +60,16 @@ pub fn exchange(launch: &Launch, limits: &Limits, cancel: &Cancel) -> Observatio
         }
     };
     Observation { elapsed: began.elapsed(), ..seen }
+}
+
+/// The runtime of every exchange of this process. It is kept to the end: to take it down costs time,
+/// and nothing of it outlives the process.
+fn runtime() -> std::io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if RUNTIME.get().is_none() {
+        let _ = RUNTIME.set(Builder::new_current_thread().enable_all().build()?);
+    }
+    RUNTIME.get().ok_or_else(|| std::io::Error::other("no runtime"))
 }
 
 /// From the start to the last kill.

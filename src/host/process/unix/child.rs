@@ -50,7 +50,7 @@ pub(in crate::host) type ChildStreams = Streams<Sender, Receiver, Receiver>;
 pub(in crate::host) fn spawn(launch: &Launch, _: &Limits) -> Result<Spawned, StartFault> {
     tripwire();
     // Before there is anybody below who could take the means for it.
-    let tree = Tree::below_this_process();
+    let tree = Tree::below_this_process(Vec::new());
     let start = || -> std::io::Result<(Pid, Ends)> {
         let (image, heard) = image(launch)?;
         let (out, stdout) = pipe()?;

@@ -122,7 +122,9 @@ impl Child {
         // Without a terminal of its own it can neither take the caller's nor be stopped by it. The
         // session's id is that of its group and of the process.
         let _ = setsid();
-        signals::reset_ignored();
+        if let Image::Program { .. } = image {
+            signals::reset_ignored();
+        }
         // One that has come since the fork ends this process here.
         signals::unblock();
         match image {

@@ -25,10 +25,10 @@ impl Stop {
 /// Before the first host. A signal that this process was born ignoring stays ignored by it. A drill
 /// sends signals; a host does not take one that it was born ignoring.
 pub(in crate::host) fn prepare() -> Stop {
-    let (stop, ignored) = (Stop::default(), signals::ignored().unwrap_or_default());
+    let (stop, ignored) = (Stop::default(), signals::ignored());
     let again = Arc::new(AtomicBool::new(false));
     for (number, code, _) in signals::CANCELLING {
-        if !ignored.contains(&number) {
+        if !ignored.is_some_and(|ignored| ignored.contains(number)) {
             use signal_hook::flag::{register, register_conditional_default, register_usize};
             // In this order: the first signal only arms the second one.
             let _ = register_conditional_default(number, again.clone());

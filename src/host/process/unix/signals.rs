@@ -27,23 +27,21 @@ pub(super) const LIFELINE: i32 = signal_hook::consts::SIGUSR1;
 /// What the kernel sends the worker when the supervisor has ended.
 pub(super) const ORPHANED: i32 = signal_hook::consts::SIGUSR2;
 
-/// Signals that wait to be read, instead of interrupting: those that cancel, but for those that were
-/// ignored when the host started, and those that this process has reasons of its own to hear. A fork
-/// takes up its own.
+/// Signals that wait to be read, instead of interrupting: those that cancel, and those that this process
+/// has reasons of its own to hear.
 pub(super) struct Signals(queue::Queue);
 
 impl Signals {
     /// From here on the signals that cancel, the end of a child, and `others` wait to be read.
     pub(super) fn queue(others: &[i32]) -> std::io::Result<Self> {
-        let heard = |number: &i32| !ignored().is_some_and(|ignored| ignored.contains(number));
-        let cancelling = CANCELLING.iter().map(|(number, ..)| *number).filter(heard);
+        let cancelling = CANCELLING.iter().map(|(number, ..)| *number);
+        // Elsewhere a signal that is to be heard is no longer ignored.
+        let cancelling = cancelling.filter(|number| cfg!(target_os = "linux") || is_heard(*number));
         // A stdout that may not grow is a stdout without room, and no reason to die.
         let numbers: Vec<i32> =
             cancelling.chain([SIGCHLD, SIGXFSZ]).chain(others.iter().copied()).collect();
         // Every wait would fail where the caller has it ignored; a handler undoes that.
-        if ignored().is_none_or(|ignored| ignored.contains(&SIGCHLD)) {
-            flag::register(SIGCHLD, Arc::default())?;
-        }
+        flag::register(SIGCHLD, Arc::default())?;
         queue::Queue::new(&numbers).map(Self)
     }
 
@@ -57,18 +55,24 @@ impl Signals {
 
     /// The signals that came since the last call.
     pub(super) fn came(&self) -> impl Iterator<Item = i32> {
-        self.0.came()
+        self.0.came().filter(|number| is_heard(*number))
     }
 
     /// The signals that came, of whom these bytes were read.
     pub(super) fn came_in(&self, bytes: &[u8]) -> impl Iterator<Item = i32> {
-        self.0.came_in(bytes)
+        self.0.came_in(bytes).filter(|number| is_heard(*number))
     }
 
     /// Hears one more.
     pub(super) fn hear(&self, number: i32) -> std::io::Result<()> {
         self.0.hear(number)
     }
+}
+
+/// Whether a signal means anything here: one that was ignored when the host started stays ignored.
+/// That is asked when it comes, since it costs more than all else about signals.
+fn is_heard(number: i32) -> bool {
+    cancelling(number).is_none() || !ignored().is_some_and(|ignored| ignored.contains(number))
 }
 
 /// It can be read when a signal has come.
@@ -212,11 +216,27 @@ pub(in crate::host) fn unblock() {
     let _ = nix::sys::signal::SigSet::empty().thread_set_mask();
 }
 
+/// A set of signals as the system writes it: signal 1 is the lowest bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Set(pub(super) u64);
+
+impl Set {
+    pub(super) fn contains(self, number: i32) -> bool {
+        self.numbers().any(|found| found == number)
+    }
+
+    fn numbers(self) -> impl Iterator<Item = i32> {
+        (1..=64).filter(move |number| self.0 >> (number - 1) & 1 == 1)
+    }
+}
+
+/// What this process was born ignoring, once somebody has asked or told.
+static IGNORED: OnceLock<Option<Set>> = OnceLock::new();
+
 /// The signals that this process, or the one that it was forked from, was born ignoring; `None` where
 /// the system does not tell.
-pub(super) fn ignored() -> Option<&'static [i32]> {
-    static IGNORED: OnceLock<Option<Vec<i32>>> = OnceLock::new();
-    let ignored = IGNORED.get_or_init(|| {
+pub(super) fn ignored() -> Option<Set> {
+    *IGNORED.get_or_init(|| {
         const STATUS: &str = "/proc/self/status";
         // One read is enough, but for who is in hundreds of groups.
         let mut start = [0; 4096];
@@ -225,8 +245,12 @@ pub(super) fn ignored() -> Option<&'static [i32]> {
             return mask(&String::from_utf8_lossy(&start[..read]));
         }
         mask(&String::from_utf8_lossy(&std::fs::read(STATUS).ok()?))
-    });
-    ignored.as_deref()
+    })
+}
+
+/// Tells this process what its parent was born ignoring, which had the time to ask.
+pub(super) fn learn_ignored(ignored: Option<Set>) {
+    let _ = IGNORED.set(ignored);
 }
 
 /// Has what is started from here on find every signal at its default. One that is ignored stays
@@ -234,17 +258,16 @@ pub(super) fn ignored() -> Option<&'static [i32]> {
 pub(super) fn reset_ignored() {
     // Those of faults stay as they are: no library lets safe code handle them.
     // SIGPIPE is ignored by Rust's own start, also where the system does not tell.
-    let all = ignored().unwrap_or_default().iter().chain(&[SIGPIPE]);
+    let all = ignored().into_iter().flat_map(Set::numbers).chain([SIGPIPE]);
     for signal in all.filter(|signal| !signal_hook::consts::FORBIDDEN.contains(signal)) {
-        let _ = flag::register(*signal, Arc::new(AtomicBool::new(false)));
+        let _ = flag::register(signal, Arc::new(AtomicBool::new(false)));
     }
 }
 
-/// Reads the `SigIgn` line: a hexadecimal mask, signal 1 the lowest bit.
-fn mask(status: &str) -> Option<Vec<i32>> {
+/// Reads the `SigIgn` line: a hexadecimal mask.
+fn mask(status: &str) -> Option<Set> {
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-    let bits = u64::from_str_radix(line.trim(), 16).ok()?;
-    Some((1..=64).filter(|signal| bits >> (signal - 1) & 1 == 1).collect())
+    u64::from_str_radix(line.trim(), 16).ok().map(Set)
 }
 
 #[cfg(test)]
@@ -254,8 +277,10 @@ mod tests {
     #[test]
     fn masks() {
         let status = "Name:\tx\nSigIgn:\t0000000000001001\nSigCgt:\tffff\n";
-        assert_eq!(mask(status), Some(vec![1, 13]));
-        assert_eq!(mask("SigIgn:\t8000000000000000\n"), Some(vec![64]));
+        assert_eq!(mask(status), Some(Set(0x1001)));
+        assert_eq!(mask("SigIgn:\t8000000000000000\n"), Some(Set(1 << 63)));
+        assert_eq!(Set(1 << 63 | 0x1001).numbers().collect::<Vec<_>>(), [1, 13, 64]);
+        assert!(Set(0x1001).contains(13) && !Set(0x1001).contains(12));
         assert_eq!(mask("SigIgn:\tnonsense\n"), None);
         assert_eq!(mask(""), None);
     }

@@ -23,7 +23,7 @@ use rustix::process::{
 use super::bounded_write::{self, timespec};
 use super::channel::{Decoder, Message};
 use super::signals::{self, Signals};
-use super::tree::Tree;
+use super::tree::{self, Tree};
 use super::{launch, worker};
 use crate::host::process::{Loss, NOTICE, Output, Supervision, notice};
 
@@ -37,6 +37,9 @@ const PULSE: Duration = Duration::from_millis(50);
 
 /// How long the supervisor itself may sweep, and how long it waits for a worker to end.
 const SWEEP: Duration = Duration::from_millis(200);
+
+/// How long a worker that has said its result takes to end.
+const ENDING: Duration = Duration::from_micros(150);
 
 /// How long a full stdout is waited for where the deadline has passed already.
 const LAST_WRITE: Duration = Duration::from_millis(50);
@@ -111,8 +114,7 @@ enum End {
 /// Forks. The worker goes into a session of its own, so that a signal to the caller's group reaches
 /// the supervisor alone and is handed on once.
 fn start<'a>(supervision: &'a Supervision<'a>) -> Result<Option<Supervisor<'a>>, String> {
-    // Where this fails, the worker says so in its report.
-    let tree = Tree::below_this_process();
+    let foreign = tree::born_with();
     // What the worker is sent is blocked before there is one: nothing that comes early is lost.
     let signals = Signals::queue(&[signals::LIFELINE])
         .map_err(|error| format!("the host cannot watch for signals: {error}"))?;
@@ -144,6 +146,10 @@ fn start<'a>(supervision: &'a Supervision<'a>) -> Result<Option<Supervisor<'a>>,
             return Ok(None);
         }
     };
+    // While the worker decides what to start, which it does not before it has heard that this is
+    // done. Where it fails, the worker says so in its report.
+    let tree = foreign.and_then(Tree::below_this_process);
+    worker::tell_ready(&channel);
     Ok(Some(Supervisor {
         supervision,
         worker,
@@ -334,6 +340,11 @@ impl Supervisor<'_> {
             if left.is_zero() {
                 let _ = kill_process(self.worker, Signal::KILL);
                 return None;
+            }
+            // It is ending as a rule: to go to sleep and be woken again would take longer.
+            if left > SWEEP - ENDING {
+                std::thread::yield_now();
+                continue;
             }
             // Its end is one of the signals that can be read.
             let _ = poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&timespec(left)));

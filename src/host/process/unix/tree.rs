@@ -45,22 +45,17 @@ pub(super) struct Killed {
 
 impl Tree {
     /// Makes this process the one that orphans below it come to, and opens the list of its
-    /// children, of whom it has none of its own yet.
+    /// children, of whom the foreign ones are not its own.
     ///
     /// # Errors
     /// Why not every descendant would be within reach.
-    pub(super) fn below_this_process() -> Result<Self, String> {
+    pub(super) fn below_this_process(foreign: Vec<Pid>) -> Result<Self, String> {
         become_subreaper()?;
         // The first thread alone forks, so that the children are all its own.
         let list = File::open("/proc/thread-self/children")
             .map_err(|error| format!("/proc does not tell the children: {error}"))?;
         let read = RefCell::new((Vec::with_capacity(CHUNK), Vec::with_capacity(CHUNK / 8)));
-        let mut tree = Self { list, read, foreign: Vec::new() };
-        if !matches!(waitid(WaitId::All, LOOK), Err(Errno::CHILD)) {
-            let born_with = tree.children(<[Pid]>::to_vec);
-            tree.foreign = born_with.ok_or("/proc does not tell the children")?;
-        }
-        Ok(tree)
+        Ok(Self { list, read, foreign })
     }
 
     /// Hands over the children of this process but the foreign ones, oldest first; `None` where the
@@ -150,6 +145,18 @@ impl Tree {
             known = seen;
         }
     }
+}
+
+/// The children that this process was born with.
+///
+/// # Errors
+/// It has some, and nobody can say which.
+pub(super) fn born_with() -> Result<Vec<Pid>, String> {
+    if matches!(waitid(WaitId::All, LOOK), Err(Errno::CHILD)) {
+        return Ok(Vec::new());
+    }
+    let tree = Tree::below_this_process(Vec::new())?;
+    tree.children(<[Pid]>::to_vec).ok_or_else(|| "/proc does not tell the children".to_owned())
 }
 
 #[cfg(target_os = "linux")]

@@ -2,6 +2,7 @@
 //! them; its supervisor prints it.
 
 use std::future::pending;
+use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +13,10 @@ use rustix::process::{Pid, getppid};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use super::channel::{Message, send};
-use super::signals::{CANCELLING, LIFELINE, ORPHANED, Signals, ignored};
+use super::signals::{CANCELLING, LIFELINE, ORPHANED, Set, Signals, ignored, learn_ignored};
 use super::supervisor::now;
 use crate::host::exchange::cancel::Cancel;
 use crate::host::exchange::observation::CancelledBy;
@@ -49,9 +51,8 @@ pub(super) fn begin(
     signals: Signals,
 ) -> std::io::Result<()> {
     let alone = Arc::new(AtomicBool::new(true));
-    if ignored().is_none_or(|ignored| ignored.contains(&ORPHANED)) {
-        signal_hook::flag::register_conditional_default(ORPHANED, Arc::clone(&alone))?;
-    }
+    // Also where the caller ignores it.
+    signal_hook::flag::register_conditional_default(ORPHANED, Arc::clone(&alone))?;
     let signals = signals.in_a_fork()?;
     let Supervision { lifeline, deadline, .. } = *supervision;
     let _ = WORKER.set(Worker { channel, supervisor, lifeline, deadline, signals, alone });
@@ -83,8 +84,16 @@ pub(super) fn deliver(output: Output) {
     say(&Message::Result(output));
 }
 
+/// Tells the worker that the supervisor has what it needs to end what will be started, and what it has
+/// found out meanwhile: which signals both were born ignoring.
+pub(super) fn tell_ready(mut channel: &UnixStream) {
+    let (known, mask) = ignored().map_or((0, 0), |Set(mask)| (1, mask));
+    let _ = channel.write_all(&[&[known], &mask.to_le_bytes()[..]].concat());
+}
+
 /// From here on the end of the supervisor is no longer the end of this process at once, which may be
-/// about to start something. Until then it may wait for a disk, and nobody would end it.
+/// about to start something. Until then it may wait for a disk, and nobody would end it. Returns when
+/// the supervisor has what it needs to end what will be started.
 ///
 /// # Errors
 /// The system has no room.
@@ -92,18 +101,24 @@ pub(in crate::host) fn defer_parent_death() -> std::io::Result<()> {
     let Some(worker) = WORKER.get() else { return Ok(()) };
     worker.signals.hear(ORPHANED)?;
     worker.alone.store(false, Ordering::SeqCst);
+    // As a rule it is there already. Without a supervisor there is nothing to wait for.
+    let mut ready = [0; 9];
+    if (&worker.channel).read_exact(&mut ready).is_ok() {
+        let [known, mask @ ..] = ready;
+        learn_ignored((known == 1).then_some(Set(u64::from_le_bytes(mask))));
+    }
     Ok(())
 }
 
 /// Is told whenever a child of this process may have changed.
 pub(super) static CHANGED: Notify = Notify::const_new();
 
-/// Turns what this process hears into cancellations, and into news of its children, for as long as
-/// the runtime runs. The stdin lifeline is read by the supervisor, which hands its end on as a signal.
+/// Turns what this process hears into cancellations, and into news of its children, until the task is
+/// aborted. The stdin lifeline is read by the supervisor, which hands its end on as a signal.
 ///
 /// # Errors
 /// The runtime cannot wait for one more descriptor, or the system has no room.
-pub(in crate::host) fn forward_cancels(cancel: &Cancel) -> std::io::Result<()> {
+pub(in crate::host) fn forward_cancels(cancel: &Cancel) -> std::io::Result<JoinHandle<()>> {
     static OWN: OnceLock<Signals> = OnceLock::new();
     let signals = if let Some(worker) = WORKER.get() {
         &worker.signals
@@ -119,7 +134,7 @@ pub(in crate::host) fn forward_cancels(cancel: &Cancel) -> std::io::Result<()> {
     // It is no pipe everywhere, and is read as one.
     let mut wake = Receiver::from_owned_fd_unchecked(signals.as_fd().try_clone_to_owned()?)?;
     let cancel = cancel.clone();
-    tokio::spawn(async move {
+    Ok(tokio::spawn(async move {
         let mut gone = std::pin::pin!(end_of(supervisor));
         let mut orphaned = false;
         let (mut bytes, mut read) = ([0; 1024], 0);
@@ -145,8 +160,7 @@ pub(in crate::host) fn forward_cancels(cancel: &Cancel) -> std::io::Result<()> {
                 () = &mut gone, if !orphaned => (orphaned, read) = (true, 0),
             }
         }
-    });
-    Ok(())
+    }))
 }
 
 /// Never; the kernel says it with [`ORPHANED`].
