@@ -38,9 +38,6 @@ const PULSE: Duration = Duration::from_millis(50);
 /// How long the supervisor itself may sweep, and how long it waits for a worker to end.
 const SWEEP: Duration = Duration::from_millis(200);
 
-/// How long a worker that has said its result takes to end.
-const ENDING: Duration = Duration::from_micros(150);
-
 /// How long a full stdout is waited for where the deadline has passed already.
 const LAST_WRITE: Duration = Duration::from_millis(50);
 
@@ -175,11 +172,11 @@ impl Supervisor<'_> {
             Err(_) => End::Unwatched,
         };
         if let Some(output) = self.result.take() {
-            // Nothing that the worker started runs any more: this is printed while it ends.
-            let rest = bounded_write::write(std::io::stdout(), &output.stdout, Duration::ZERO);
+            // Nothing that the worker started runs any more. What it said is printed once it has
+            // ended too: a reader that wakes earlier only takes the time from it.
             self.reap();
             self.sweep();
-            return self.print(rest, &output.stderr).unwrap_or(output.exit);
+            return self.print(&output.stdout, &output.stderr).unwrap_or(output.exit);
         }
         if !matches!(end, End::Lost) {
             let _ = kill_process(self.worker, Signal::KILL);
@@ -340,11 +337,6 @@ impl Supervisor<'_> {
             if left.is_zero() {
                 let _ = kill_process(self.worker, Signal::KILL);
                 return None;
-            }
-            // It is ending as a rule: to go to sleep and be woken again would take longer.
-            if left > SWEEP - ENDING {
-                std::thread::yield_now();
-                continue;
             }
             // Its end is one of the signals that can be read.
             let _ = poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&timespec(left)));
