@@ -15,7 +15,12 @@ fuzz_target!(|input: (u8, bool, Vec<u8>, Vec<u8>)| {
         255 => Ended::Signal("SIGKILL".to_owned()),
         exit => Ended::Exit(i64::from(exit)),
     };
-    let capture = |bytes: Vec<u8>| Captured { total: bytes.len() as u64, complete: true, bytes };
+    let capture = |bytes: Vec<u8>| Captured {
+        total: bytes.len() as u64,
+        complete: true,
+        fault: None,
+        bytes,
+    };
     let observation = Observation {
         ended: Some(ended.clone()),
         stdout: capture(stdout),
