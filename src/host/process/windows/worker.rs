@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::signal::windows as console;
+use tokio::task::JoinHandle;
 
 use crate::host::exchange::cancel::Cancel;
 use crate::host::exchange::observation::CancelledBy;
@@ -60,22 +61,20 @@ pub(in crate::host) fn defer_parent_death() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Takes console events and the end of the stdin lifeline as cancellations, for as long as the runtime
-/// runs.
+/// Takes console events and the end of the stdin lifeline as cancellations, until the task is aborted.
 ///
 /// # Errors
 /// None on this system: without console events the rest still works.
 #[expect(clippy::unnecessary_wraps, reason = "other systems need room for one more stream")]
-pub(in crate::host) fn forward_cancels(cancel: &Cancel) -> std::io::Result<()> {
-    let Ok(mut worker) = WORKER.lock() else { return Ok(()) };
-    match worker.events.take() {
-        Some(Ok(events)) => {
-            tokio::spawn(events.watch(cancel.clone()));
-        }
-        Some(Err(error)) => tracing::warn!(%error, "console events do not cancel"),
-        None => {}
-    }
-    if worker.lifeline {
+pub(in crate::host) fn forward_cancels(cancel: &Cancel) -> std::io::Result<JoinHandle<()>> {
+    let (events, lifeline) = match WORKER.lock() {
+        Ok(mut worker) => (worker.events.take(), std::mem::take(&mut worker.lifeline)),
+        Err(_) => (None, false),
+    };
+    let events = events.unwrap_or_else(Events::register).inspect_err(|error| {
+        tracing::warn!(%error, "console events do not cancel");
+    });
+    if lifeline {
         let cancel = cancel.clone();
         thread::spawn(move || {
             // Whatever is written to the lifeline is of no interest; only its end is.
@@ -84,14 +83,22 @@ pub(in crate::host) fn forward_cancels(cancel: &Cancel) -> std::io::Result<()> {
             cancel.ask(CancelledBy::Leash);
         });
     }
-    tokio::spawn(async {
-        tokio::time::sleep(NOTICE).await;
-        let deadline = WORKER.lock().ok().and_then(|worker| worker.deadline);
-        if let Some((_, deadline)) = deadline {
-            notice(&format!("{deadline:?}"));
-        }
-    });
-    Ok(())
+    let cancel = cancel.clone();
+    Ok(tokio::spawn(async move {
+        let told = async {
+            tokio::time::sleep(NOTICE).await;
+            let deadline = WORKER.lock().ok().and_then(|worker| worker.deadline);
+            if let Some((_, deadline)) = deadline {
+                notice(&format!("{deadline:?}"));
+            }
+        };
+        let heard = async {
+            if let Ok(events) = events {
+                events.watch(cancel).await;
+            }
+        };
+        tokio::join!(told, heard);
+    }))
 }
 
 impl Events {
