@@ -469,3 +469,30 @@ fn an_executable_that_cannot_be_read_works() {
     let ran = run(Command::new(&copy).arg("implement").arg(good()));
     assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), OK), "{ran:?}");
 }
+
+/// An engine that leaves at once after a long answer, as those on Node do: what its pipe has no room for
+/// is lost, and nothing tells the engine.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_long_answer_of_an_engine_that_leaves_at_once_is_whole_or_said_to_be_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let ok = r#"b'{"version":1,"ok":true,"code":"OK","message":""}'"#;
+    let leaves = |blanks: usize| {
+        let text = format!(
+            "#!/usr/bin/env python3\nimport os, sys\nsys.stdin.buffer.read()\n\
+             os.set_blocking(1, False)\nos.write(1, b'{{' + b' ' * {blanks} + {ok}[1:])\n"
+        );
+        let engine = script(dir.path(), "engine", &text);
+        run(host().args(["implement", "--engine"]).arg(engine).arg(good()))
+    };
+    let whole = leaves(300_000);
+    if whole.stdout.contains("python3") {
+        eprintln!("no Python: nothing is tested here");
+        return;
+    }
+    assert_eq!((whole.exit, &whole.stdout[..]), (Some(0), "satyrn-engine: OK\n"), "{whole:?}");
+    let cut = leaves(2_000_000);
+    let line = "satyrn-engine: ENGINE_MALFORMED_RESPONSE: stdout is not one JSON value: cut short at \
+                byte 1048576; cut at 1048576 bytes: the engine may leave before its output is read\n";
+    assert_eq!((cut.exit, &cut.stdout[..]), (Some(76), line), "{cut:?}");
+}

@@ -212,7 +212,8 @@ fn no_answer(terms: Terms, seen: &Observation, fault: NotJson) -> Refusal {
                 Found::CutShort => "cut-short",
                 Found::Syntax => "invalid-json",
             };
-            let detail = with_stderr(format!("stdout is not one JSON value: {fault}"), seen);
+            let hint = cut_hint(&fault, seen.stdout.total);
+            let detail = with_stderr(format!("stdout is not one JSON value: {fault}{hint}"), seen);
             return Refusal::Malformed { reason, detail };
         }
         Some(Ended::Exit(exit)) => ("exit", exit_named(*exit)),
@@ -221,6 +222,14 @@ fn no_answer(terms: Terms, seen: &Observation, fault: NotJson) -> Refusal {
     };
     let detail = with_stderr(format!("{}; no answer on stdout: {fault}", how.1), seen);
     Refusal::Crashed { reason: how.0, detail }
+}
+
+/// What a person needs to know of an answer that stops where a pipe was full (SPEC 2).
+fn cut_hint(fault: &NotJson, total: u64) -> String {
+    if fault.what == Found::CutShort && total > 0 && total.is_multiple_of(4096) {
+        return format!("; cut at {total} bytes: the engine may leave before its output is read");
+    }
+    String::new()
 }
 
 /// The line with which `uv` says that it could not start an engine, if that is what happened.

@@ -185,6 +185,12 @@ fn the_table() {
             Some("cut-short"),
         ),
         (
+            seen(format!("{{{}", " ".repeat(8191)), exit(0)),
+            "ENGINE_MALFORMED_RESPONSE: stdout is not one JSON value: cut short at byte 8192; cut at 8192 bytes: the engine may leave before its output is read",
+            76,
+            Some("cut-short"),
+        ),
+        (
             seen("{'a':1}", exit(0)),
             "ENGINE_MALFORMED_RESPONSE: stdout is not one JSON value: invalid JSON at byte 1",
             76,
