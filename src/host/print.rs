@@ -3,12 +3,14 @@
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
-use super::drill::CommandOutput;
 use super::process;
 
+/// What a command prints on stdout, or on stderr if nothing came of it; and its exit code.
+pub type CommandOutput = Result<(String, u8), (String, u8)>;
+
 /// Prints what a command has to say and returns its exit code.
-pub(super) fn print_output(said: CommandOutput) -> u8 {
-    match said {
+pub(super) fn print_output(output: CommandOutput) -> u8 {
+    match output {
         Ok((text, exit)) => match print(&text) {
             Ok(()) => exit,
             // As the shell's own tools do it: who closes the pipe has seen enough.

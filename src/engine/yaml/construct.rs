@@ -2,8 +2,9 @@
 //!
 //! Nodes are visited in the reference's order, collections after their parents, each node once.
 
+use super::resolve;
+use super::terms::{Error, MAX_DIGITS, QUOTE, Tag, short, word};
 use super::tree::{Document, NodeId, Shape};
-use super::{Error, MAX_DIGITS, QUOTE, Tag, resolve, short, word};
 use std::collections::{HashSet, VecDeque};
 
 /// A chain of merges may be this long; there the reference's stack ends (observed).

@@ -3,7 +3,7 @@
 //! The events are those of YAML 1.1 section 3.1; tags come resolved to what the reference knows.
 
 use super::scanner::{Kind, Scanner, Style, Token};
-use super::{Error, QUOTE, Tag, short};
+use super::terms::{Error, QUOTE, Tag, short};
 use std::borrow::Cow;
 use std::collections::HashMap;
 

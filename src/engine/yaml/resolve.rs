@@ -1,6 +1,6 @@
 //! What an untagged plain scalar is: the types of yaml.org/type as the reference resolves them.
 
-use super::Tag;
+use super::terms::Tag;
 
 /// One type, the characters its scalars can start with (which only saves time), and their form.
 struct Row(Tag, &'static str, Form);

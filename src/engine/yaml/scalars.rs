@@ -2,7 +2,7 @@
 
 use super::chars::{END, char_at, is_break, is_break_or_end, is_white, normal_break};
 use super::scanner::{Scanner, shown};
-use super::{Error, QUOTE};
+use super::terms::{Error, QUOTE};
 use std::borrow::Cow;
 
 impl<'a> Scanner<'a> {

@@ -7,7 +7,7 @@
 use super::chars::{
     BOM, END, char_at, is_break, is_break_or_end, is_uri, is_white, is_word, normal_break,
 };
-use super::{Error, MAX_DIGITS, QUOTE};
+use super::terms::{Error, MAX_DIGITS, QUOTE};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 

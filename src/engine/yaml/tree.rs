@@ -1,8 +1,9 @@
 //! From events to nodes in one arena. An alias is a node that names another: nothing is copied.
 
 use super::parser::{Content, Event, Parser};
+use super::resolve;
 use super::scanner::Style;
-use super::{Error, MAX_DEPTH, QUOTE, Tag, resolve, short};
+use super::terms::{Error, MAX_DEPTH, QUOTE, Tag, short};
 use std::borrow::Cow;
 use std::collections::HashMap;
 

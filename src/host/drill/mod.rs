@@ -11,6 +11,7 @@ pub mod script;
 mod select;
 pub mod set;
 mod validate;
+pub mod values;
 
 use std::fmt::Display;
 use std::path::Path;
@@ -20,10 +21,8 @@ use super::cli::drill as cli;
 use super::context::Context;
 use super::implement::engines::Engine;
 use super::implement::refusal::{Refusal, start_failed};
+use super::print::CommandOutput;
 use crate::line::escape;
-
-/// What a command prints on stdout, or on stderr if nothing came of it; and its exit code.
-pub type CommandOutput = Result<(String, u8), (String, u8)>;
 
 /// `satyrn-host drill`.
 ///

@@ -7,19 +7,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use regex_lite::Regex;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::Value;
 
 use super::validate::{
     all_or_number, checked, environment, exit_code, forever_or_length, forever_or_number,
-    ignorable, key, options, parsed, request_bytes, said,
+    ignorable, key, options, request_bytes, said,
 };
-use crate::duration::parse_deadline;
+pub use super::values::{Length, Signal, Text};
 use crate::protocol::{Code, Response};
 
 /// The file to which the engine writes when it is ready, where the runner has made it.
@@ -542,34 +540,6 @@ impl TryFrom<DescendantFields> for Descendant {
     }
 }
 
-/// A signal, by its name: `SIGTERM`, or `TERM` for short.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signal(pub String);
-
-const SIGNALS: &[&str] = &[
-    "SIGABRT", "SIGALRM", "SIGBUS", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGKILL",
-    "SIGPIPE", "SIGQUIT", "SIGSEGV", "SIGSTOP", "SIGSYS", "SIGTERM", "SIGTRAP", "SIGUSR1",
-    "SIGUSR2", "SIGXCPU",
-];
-
-impl<'de> Deserialize<'de> for Signal {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parsed("the name of a signal", |text| Self::try_from(text.to_owned()), deserializer)
-    }
-}
-
-impl TryFrom<String> for Signal {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<Self, String> {
-        let full = if name.starts_with("SIG") { name.clone() } else { format!("SIG{name}") };
-        if SIGNALS.contains(&full.as_str()) {
-            return Ok(Self(full));
-        }
-        Err(format!("{name:?} is not a signal; expected one of {}", SIGNALS.join(", ")))
-    }
-}
-
 /// Something that is done to the host while the engine runs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -685,48 +655,6 @@ impl TryFrom<ExpectFields> for Expect {
     }
 }
 
-/// Text that is expected: exactly this, or, between slashes, a regular expression.
-#[derive(Clone, Debug)]
-pub struct Text {
-    source: String,
-    pattern: Option<Regex>,
-}
-
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parsed(
-            "text, or a pattern between slashes",
-            |text| Self::try_from(text.to_owned()),
-            deserializer,
-        )
-    }
-}
-
-impl TryFrom<String> for Text {
-    type Error = String;
-
-    fn try_from(source: String) -> Result<Self, String> {
-        let inner = source.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
-        let pattern =
-            inner.map(Regex::new).transpose().map_err(|why| format!("{source}: {why}"))?;
-        Ok(Self { source, pattern })
-    }
-}
-
-impl Text {
-    /// Whether `text` is what is expected.
-    #[must_use]
-    pub fn matches(&self, text: &str) -> bool {
-        self.pattern.as_ref().map_or(self.source == text, |pattern| pattern.is_match(text))
-    }
-}
-
-impl fmt::Display for Text {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.source)
-    }
-}
-
 /// How a process ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -765,28 +693,6 @@ impl fmt::Display for Exit {
             Self::Code(code) => write!(formatter, "{code}"),
             Self::Signal(Signal(name)) => formatter.write_str(name),
         }
-    }
-}
-
-/// A length of time with its unit: `500ms`, `2s`. More than zero, at most 24 hours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Length(pub Duration);
-
-impl<'de> Deserialize<'de> for Length {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parsed(
-            "a length of time, such as 500ms or 2s",
-            |text| Self::try_from(text.to_owned()),
-            deserializer,
-        )
-    }
-}
-
-impl TryFrom<String> for Length {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        parse_deadline(&text).map(Self).map_err(|why| format!("{text:?} {why}"))
     }
 }
 

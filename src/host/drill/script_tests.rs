@@ -3,7 +3,7 @@
 use super::super::set::{load, names};
 use super::*;
 use proptest::prelude::*;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const REST: &str = "expect: {code: OK, exit: 0}\n";
 

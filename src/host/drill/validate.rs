@@ -10,31 +10,9 @@ use serde::de::{
     value::MapAccessDeserializer,
 };
 
-use super::script::{Length, Signal, Text};
+use super::values::{Length, Signal, Text, parsed};
 
-/// Reads a scalar by a function. Its mistakes are raised while the scalar is being read, which is
-/// how they get its place and its field's name.
-pub(super) fn parsed<'de, D: Deserializer<'de>, T>(
-    what: &'static str,
-    parse: impl FnMut(&str) -> Result<T, String>,
-    deserializer: D,
-) -> Result<T, D::Error> {
-    struct Parsed<F>(&'static str, F);
-    impl<T, F: FnMut(&str) -> Result<T, String>> Visitor<'_> for Parsed<F> {
-        type Value = T;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str(self.0)
-        }
-
-        fn visit_str<E: de::Error>(mut self, text: &str) -> Result<T, E> {
-            (self.1)(text).map_err(E::custom)
-        }
-    }
-    deserializer.deserialize_str(Parsed(what, parse))
-}
-
-/// Reads a mapping as `F` and checks it; for the same reason as [`parsed`].
+/// Reads a mapping as `F` and checks it; for the same reason as [`parsed`](super::values::parsed).
 pub(super) fn checked<'de, D, F, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,8 +1,9 @@
 //! How an exchange is ended from outside: one state, which says who asked and how often.
 
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
-use super::observation::CancelledBy;
+use super::observation::{CancelledBy, Stop};
 
 /// The one way to end an exchange from outside. Clones share one state.
 #[derive(Clone, Debug)]
@@ -41,5 +42,14 @@ impl Cancel {
         }
         // The sender is ours, and whoever asks names somebody: this is never reached.
         std::future::pending().await
+    }
+}
+
+/// Until somebody asks for the end, or the deadline passes.
+pub(super) async fn interrupted(deadline: Instant, cancel: &Cancel) -> Stop {
+    tokio::select! {
+        biased;
+        by = cancel.asked(1) => Stop::Cancelled(by),
+        () = sleep_until(deadline) => Stop::Deadline,
     }
 }

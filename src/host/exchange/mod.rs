@@ -14,14 +14,13 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
 use super::process::{self, Child, ChildStreams};
-use cancel::Cancel;
+use cancel::{Cancel, interrupted};
 use launch::{Launch, Limits, Stdin};
 use observation::{Ended, Observation, StartFault, Stop};
 use stdio::StdioPump;
-pub(super) use stdio::Streams;
 
 /// The signals by which an engine may have ended because all processes were asked to end at once.
 const WISHES: [&str; 3] = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -128,15 +127,6 @@ async fn converse(
     seen.orphaned = end.orphaned;
     seen.survivors = end.survivors;
     Ok(seen)
-}
-
-/// Until somebody asks for the end, or the deadline passes.
-async fn interrupted(deadline: Instant, cancel: &Cancel) -> Stop {
-    tokio::select! {
-        biased;
-        by = cancel.asked(1) => Stop::Cancelled(by),
-        () = sleep_until(deadline) => Stop::Deadline,
-    }
 }
 
 #[cfg(test)]

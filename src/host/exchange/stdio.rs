@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::cancel::Cancel;
-use super::interrupted;
+use super::cancel::{Cancel, interrupted};
 use super::launch::{Capture, Limits};
 use super::observation::{Captured, Input, Stop, Stream};
 use super::sink::Sink;
+use crate::host::process::Streams;
 
 /// How long stdout may take to end once everything that could write to it is dead.
 const LAST_READ: Duration = Duration::from_millis(50);
@@ -21,14 +21,6 @@ const LAST_READ: Duration = Duration::from_millis(50);
 /// How many pieces of 16 KiB are taken at most where a host looks once more: all that a pipe of 1 MiB
 /// can hold.
 const LOOKS: usize = 65;
-
-/// The streams of a child, as seen from the host.
-pub(in crate::host) struct Streams<I, O, E> {
-    /// Nothing where the request is in there already.
-    pub(in crate::host) stdin: Option<I>,
-    pub(in crate::host) stdout: O,
-    pub(in crate::host) stderr: E,
-}
 
 /// Writes the input and reads both outputs at once, so that no pipe can fill up and block.
 pub(super) struct StdioPump<'a, I, O, E> {

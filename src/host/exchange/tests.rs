@@ -1,6 +1,7 @@
 use super::launch::{Capture, Program};
 use super::observation::{CancelledBy, Input, Stream};
 use super::*;
+use crate::host::process::Streams;
 use std::cell::Cell;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::sleep;

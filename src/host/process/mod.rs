@@ -2,6 +2,7 @@
 //!
 //! Each system has the same few functions; callers do not know which one they are on.
 
+mod self_command;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -11,6 +12,7 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
+pub(super) use self_command::self_command;
 pub(super) use system::{
     Child, ChildStreams, announce_deadline, bounded_write, defer_parent_death, forward_cancels,
     observed, own_executable, run, self_ops, spawn, unblock,
@@ -54,6 +56,14 @@ pub(super) enum Loss {
     Lost(String),
 }
 
+/// The streams of a child, as seen from the host.
+pub(super) struct Streams<I, O, E> {
+    /// Nothing where what it reads is in there already.
+    pub(super) stdin: Option<I>,
+    pub(super) stdout: O,
+    pub(super) stderr: E,
+}
+
 /// What was left of a process tree when it was destroyed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TreeExit {
@@ -75,13 +85,6 @@ fn notice(deadline: &str) {
         // A terminal that was stopped with Ctrl-S is not waited for.
         bounded_write::write(stderr, text.as_bytes(), Duration::ZERO);
     }
-}
-
-/// A command that starts this executable again.
-pub(super) fn self_command() -> std::process::Command {
-    tripwire();
-    #[expect(clippy::disallowed_methods, reason = "drills start hosts and descendants with it")]
-    std::process::Command::new(own_executable(std::env::args_os().next().as_ref()))
 }
 
 /// In the process-free test tier, any start is a mistake of the test.

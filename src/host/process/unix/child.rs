@@ -19,10 +19,9 @@ use super::launch::{self, Image, Stage, Start, c_text};
 use super::signals;
 use super::tree::{self, Tree};
 use super::worker::{self, CHANGED};
-use crate::host::exchange::Streams;
 use crate::host::exchange::launch::{Capture, Launch, Limits, Program, Stdin};
 use crate::host::exchange::observation::{Containment, Ended, StartFault};
-use crate::host::process::{TreeExit, tripwire};
+use crate::host::process::{Streams, TreeExit, tripwire};
 use crate::host::program;
 
 /// The executable of this process, also where its file has been replaced or deleted.

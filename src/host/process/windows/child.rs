@@ -15,10 +15,9 @@ use std::time::{Duration, Instant};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use win32job::{ExtendedLimitInfo, Job, JobError};
 
-use crate::host::exchange::Streams;
 use crate::host::exchange::launch::{Launch, Limits, Stdin};
 use crate::host::exchange::observation::{Containment, Ended, StartFault};
-use crate::host::process::{TreeExit, tripwire};
+use crate::host::process::{Streams, TreeExit, tripwire};
 
 /// The engine gets a console of its own that nobody sees: none flashes up, and a Ctrl-C in ours
 /// reaches the host alone.
