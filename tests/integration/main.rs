@@ -18,6 +18,7 @@ mod drill;
 mod engine;
 mod help;
 mod implement;
+mod imports;
 mod pages;
 #[cfg(target_os = "linux")]
 mod resources;
