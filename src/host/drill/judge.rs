@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::formats::Mismatch;
-use super::script::{Action, Script, Text};
+use super::script::{Action, Script};
+use super::values::Text;
 use crate::host::exchange::launch::Limits;
 
 /// How long after its deadline a host has to have ended.

@@ -146,11 +146,11 @@ fn attempt(drill: &Drill, stop: &Stop) -> Result<Seen, String> {
     let mut actions = (!script.when_ready.is_empty()).then_some(&script.when_ready);
     let until = began + bound(script) + PATIENCE;
     // Once the drill is ready, what it says is done, once.
-    let status = watch(&mut host, until, stop, |host, leash| {
+    let status = watch(&mut host, until, stop, |host, lifeline| {
         let is_ready = || fs::metadata(place.join(READY)).is_ok_and(|file| file.len() > 0);
         if actions.is_some() && is_ready() {
             for action in actions.take().into_iter().flatten() {
-                if let Err(why) = act(action, host, leash) {
+                if let Err(why) = act(action, host, lifeline) {
                     seen.trouble.get_or_insert(why);
                 }
             }
@@ -193,8 +193,8 @@ fn stage(script: &Script) -> std::io::Result<(TempDir, PathBuf)> {
 /// The report of a host, and how long the host took; or why there is no report.
 pub(in crate::host) type Reported = Result<(Box<RawValue>, Duration), String>;
 
-/// Runs a host that has a leash and prints a report. One that is not back in time is killed;
-/// whatever ends this runner ends the host too, since the other end of the leash goes with it.
+/// Runs a host that has a stdin lifeline and prints a report. One that is not back in time is killed;
+/// whatever ends this runner ends the host too, since the other end of the lifeline goes with it.
 pub(in crate::host) fn reported(host: &mut Command, deadline: Duration, stop: &Stop) -> Reported {
     host.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let began = Instant::now();
@@ -232,14 +232,14 @@ fn watch(
     stop: &Stop,
     mut each: impl FnMut(&mut Child, &mut Option<ChildStdin>),
 ) -> Option<std::process::ExitStatus> {
-    let mut leash = host.stdin.take();
+    let mut lifeline = host.stdin.take();
     loop {
         if let Ok(Some(status)) = host.try_wait() {
             return Some(status);
         }
-        each(host, &mut leash);
+        each(host, &mut lifeline);
         if stop.asked().is_some() {
-            leash = None;
+            lifeline = None;
         }
         if Instant::now() >= until {
             let _ = host.kill();
@@ -250,15 +250,15 @@ fn watch(
     }
 }
 
-fn act(action: &Action, host: &mut Child, leash: &mut Option<ChildStdin>) -> Result<(), String> {
+fn act(action: &Action, host: &mut Child, lifeline: &mut Option<ChildStdin>) -> Result<(), String> {
     let pid = host.id();
-    let inner = || observed::inner(pid).ok_or("the inner host is not there");
+    let worker = || observed::worker(pid).ok_or("the inner host is not there");
     match action {
         Action::Signal(signal) => observed::send(pid, &signal.0),
-        Action::Kill(Part::Guard) => host.kill().map_err(|error| error.to_string()),
-        Action::Kill(Part::Inner) => observed::send(inner()?, "SIGKILL"),
+        Action::Kill(Part::Supervisor) => host.kill().map_err(|error| error.to_string()),
+        Action::Kill(Part::Worker) => observed::send(worker()?, "SIGKILL"),
         Action::Close(_) => {
-            *leash = None;
+            *lifeline = None;
             Ok(())
         }
         Action::Sleep(length) => {
@@ -266,12 +266,12 @@ fn act(action: &Action, host: &mut Child, leash: &mut Option<ChildStdin>) -> Res
             Ok(())
         }
         Action::Freeze(length) => {
-            let parts = [pid, inner()?];
+            let parts = [pid, worker()?];
             for part in parts {
                 observed::send(part, "SIGSTOP")?;
             }
             thread::sleep(length.0);
-            // The inner one last: the guard may be the first to see how late it is.
+            // The worker last: the supervisor may be the first to see how late it is.
             parts.into_iter().try_for_each(|part| observed::send(part, "SIGCONT"))
         }
     }

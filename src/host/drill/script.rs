@@ -17,7 +17,7 @@ use super::validate::{
     all_or_number, checked, environment, exit_code, forever_or_length, forever_or_number,
     ignorable, key, options, request_bytes, said,
 };
-pub use super::values::{Length, Signal, Text};
+use super::values::{Length, Signal, Text};
 use crate::protocol::{Code, Response};
 
 /// The file to which the engine writes when it is ready, where the runner has made it.
@@ -181,8 +181,8 @@ impl Script {
     pub fn needs(&self) -> Vec<Need> {
         let mut needs = self.needs.clone();
         let (freezes, signals) = self.when_ready.iter().fold((false, false), |(f, s), action| {
-            let inner = matches!(action, Action::Kill(Part::Inner) | Action::Freeze(_));
-            (f || inner, s || matches!(action, Action::Signal(_) | Action::Kill(_)))
+            let worker = matches!(action, Action::Kill(Part::Worker) | Action::Freeze(_));
+            (f || worker, s || matches!(action, Action::Signal(_) | Action::Kill(_)))
         });
         let steps = match &self.engine {
             Played::Steps(steps) => some(steps, &Step::is_unix),
@@ -556,11 +556,11 @@ pub enum Action {
     Sleep(Length),
 }
 
-/// The leash.
+/// What can be let go of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Leash {
-    /// The host's stdin.
+    /// The host's stdin lifeline.
     Leash,
 }
 
@@ -568,10 +568,12 @@ pub enum Leash {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// The one that the runner started.
-    Guard,
-    /// The one that runs the exchange.
-    Inner,
+    /// The supervisor, which the runner started.
+    #[serde(rename = "guard")]
+    Supervisor,
+    /// The worker, which runs the exchange.
+    #[serde(rename = "inner")]
+    Worker,
 }
 
 /// What must be seen. What is left out is not looked at.

@@ -22,10 +22,10 @@ use launch::{Launch, Limits, Stdin};
 use observation::{Ended, Observation, StartFault, Stop};
 use stdio::StdioPump;
 
-/// The signals by which an engine may have ended because all processes were asked to end at once.
+/// The signals by which a program may have ended because all processes were asked to end at once.
 const WISHES: [&str; 3] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
-/// How much later than the engine the host may hear of such a wish.
+/// How much later than the program the host may hear of such a wish.
 const LAST_WISH: Duration = Duration::from_millis(5);
 
 /// Runs one program and sees it to its end. Returns within the deadline plus
@@ -98,7 +98,7 @@ async fn converse(
         seen.stop = pump.run(|| child.has_exited(), child.exited(), deadline, cancel).await;
     }
     if seen.stop.is_some() {
-        // From here on a broken pipe would be the host's own doing, not the engine's.
+        // From here on a broken pipe would be the host's own doing, not the program's.
         pump.stdin = None;
     }
     let complete = pump.stdout.is_none();

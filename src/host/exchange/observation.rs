@@ -6,19 +6,19 @@ use std::time::Duration;
 /// Everything that was observed of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
-    /// Why no engine ran, if none did.
+    /// Why no program ran, if none did.
     pub start_fault: Option<StartFault>,
     /// Why the host itself could not go on, if it could not. Something may have run, and was ended.
     pub host_fault: Option<String>,
-    /// Whether the engine is known to run or to have run.
+    /// Whether the program is known to run or to have run.
     pub started: bool,
-    /// The engine's process id.
+    /// The program's process id.
     pub pid: Option<u32>,
     /// What made the host end the exchange, if it did not end by itself.
     pub stop: Option<Stop>,
-    /// How the engine's own process ended.
+    /// How the program's own process ended.
     pub ended: Option<Ended>,
-    /// What became of the request.
+    /// What became of the input.
     pub input: Option<Input>,
     /// Its stdout, as far as it was to be kept.
     pub stdout: Captured,
@@ -26,7 +26,7 @@ pub struct Observation {
     pub stderr: Captured,
     /// How far the final kill reached; `None` where nothing ran.
     pub containment: Option<Containment>,
-    /// Whether descendants had to be killed after the engine's own exit.
+    /// Whether descendants had to be killed after the program's own exit.
     pub orphaned: Option<bool>,
     /// Descendants that still ran when the host gave up on them.
     pub survivors: Option<u32>,
@@ -94,22 +94,22 @@ pub enum Stop {
 pub enum CancelledBy {
     /// A signal: its number and its name.
     Signal(u8, &'static str),
-    /// The end of the host's own stdin, with `--leash`.
+    /// The end of the host's own stdin, its lifeline, with `--leash`.
     Leash,
 }
 
-/// What became of the request on the engine's stdin.
+/// What became of the input on the program's stdin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Written whole, and the stream closed.
     Delivered,
-    /// The engine closed the stream before it was written whole.
+    /// The program closed the stream before it was written whole.
     Failed,
     /// Not yet written whole when the exchange ended.
     Unread,
 }
 
-/// Why an engine was never started.
+/// Why a program was never started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartFault {
     /// The working directory cannot be entered: path, system error.

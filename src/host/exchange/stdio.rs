@@ -1,4 +1,4 @@
-//! The pump: the request goes in, both outputs come out, and nothing blocks.
+//! The pump: the input goes in, both outputs come out, and nothing blocks.
 
 use std::future::{Future, poll_fn};
 use std::mem::MaybeUninit;
@@ -98,7 +98,7 @@ where
                     if stop != Stop::Deadline {
                         return Some(stop);
                     }
-                    // The host itself may have been frozen: an engine that has exited counts, also
+                    // The host itself may have been frozen: a program that has exited counts, also
                     // where a descendant still holds stdout.
                     self.look();
                     if let Some(stream) = self.over() {
@@ -175,7 +175,7 @@ where
         self.poll_write(cx).map(|()| Step::Other)
     }
 
-    /// Writes once. The stream is closed as soon as the request is through, or cannot be. On
+    /// Writes once. The stream is closed as soon as the input is through, or cannot be. On
     /// Windows a write is only handed to a thread; what has become of it is said by the flush.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(stdin) = &mut self.stdin else { return Poll::Pending };

@@ -67,11 +67,11 @@ pub(super) struct Streams<I, O, E> {
 /// What was left of a process tree when it was destroyed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TreeExit {
-    /// How the engine's own process ended.
+    /// How the program's own process ended.
     pub(super) ended: Option<Ended>,
     /// How far the kill reached.
     pub(super) containment: Containment,
-    /// Whether descendants had to be killed after the engine's own exit, where that is known.
+    /// Whether descendants had to be killed after the program's own exit, where that is known.
     pub(super) orphaned: Option<bool>,
     /// Descendants that could not be killed in time, where that is known.
     pub(super) survivors: Option<u32>,

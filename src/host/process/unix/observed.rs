@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::signals;
 
 /// A signal that asked the runner to stop. It then ends its hosts and clears up, which it cannot do
-/// for a second one: that ends it at once, and its hosts by their leashes.
+/// for a second one: that ends it at once, and its hosts by their stdin lifelines.
 #[derive(Clone, Default)]
 pub(in crate::host) struct Stop(Arc<AtomicUsize>);
 
@@ -54,9 +54,10 @@ pub(in crate::host) fn send(pid: u32, name: &str) -> Result<(), String> {
     kill_process(pid, signal).map_err(|error| format!("cannot send {name}: {error}"))
 }
 
-/// The inner host of a guard: its only child.
-pub(in crate::host) fn inner(guard: u32) -> Option<u32> {
-    let list = std::fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).ok()?;
+/// The worker of a supervisor: its only child.
+pub(in crate::host) fn worker(supervisor: u32) -> Option<u32> {
+    let list =
+        std::fs::read_to_string(format!("/proc/{supervisor}/task/{supervisor}/children")).ok()?;
     list.split_ascii_whitespace().next()?.parse().ok()
 }
 

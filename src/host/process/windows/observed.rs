@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-/// Ctrl-C ends the runner at once, and its hosts by their leashes.
+/// Ctrl-C ends the runner at once, and its hosts by their stdin lifelines.
 #[derive(Clone, Default)]
 pub(in crate::host) struct Stop(Option<u8>);
 
@@ -31,7 +31,7 @@ pub(in crate::host) fn send(_: u32, name: &str) -> Result<(), String> {
 }
 
 /// The host is one process.
-pub(in crate::host) fn inner(_: u32) -> Option<u32> {
+pub(in crate::host) fn worker(_: u32) -> Option<u32> {
     None
 }
 
