@@ -63,6 +63,53 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[(
     "the clock that both share, `now`, stands in the supervisor's file",
 )];
 
+/// The page that describes the house.
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// What stands between backticks in a text.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// The floors of the page's table of rooms: the beginning of a name, and the floor.
+fn floors(page: &str) -> Vec<(&str, u8)> {
+    let mut floors = Vec::new();
+    for row in page.lines().filter(|line| line.starts_with("| `src/")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        if let [rooms, _, floor] = cells[..] {
+            let floor = floor.parse().unwrap();
+            floors.extend(quoted(rooms).map(|room| (room, floor)));
+        }
+    }
+    floors
+}
+
+/// The floor of a file: of several rooms, the one with the longest name counts.
+fn floor(name: &str, floors: &[(&str, u8)]) -> Option<u8> {
+    let rooms = floors.iter().filter(|(room, _)| name.starts_with(room));
+    rooms.max_by_key(|(room, _)| room.len()).map(|(_, floor)| *floor)
+}
+
+/// Files without a floor, and those that use one of a higher floor.
+fn climbs<'a>(
+    files: impl IntoIterator<Item = (&'a str, &'a str)>,
+    floors: &[(&str, u8)],
+) -> Vec<String> {
+    let mut found = Vec::new();
+    for (from, to) in arrows(files).unwrap() {
+        let Some(own) = floor(&from, floors) else {
+            found.push(format!("no floor: {from}"));
+            continue;
+        };
+        let above = to.iter().filter(|to| floor(to, floors).is_some_and(|floor| floor > own));
+        found.extend(above.map(|to| format!("up: {from} -> {to}")));
+    }
+    found
+}
+
 /// Every source below a directory.
 pub fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -144,6 +191,36 @@ fn no_import_goes_through_a_shut_door_or_round_in_a_circle() {
     let tree = tree();
     let files = tree.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     assert_eq!(shut_doors(files), Vec::<String>::new());
+}
+
+#[test]
+fn no_file_uses_one_of_a_higher_floor_of_the_page() {
+    let (page, tree) = (page(), tree());
+    let floors = floors(&page);
+    assert!(floors.len() > 10);
+    let files = || tree.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    assert_eq!(climbs(files(), &floors), Vec::<String>::new());
+    let planted = [
+        ("src/host/env.rs", "use crate::host::cli::parse; use crate::line;"),
+        ("src/host/new.rs", "use crate::line;"),
+    ];
+    let others = files().filter(|(name, _)| *name != planted[0].0);
+    let found = climbs(others.chain(planted), &floors);
+    assert_eq!(found, ["up: src/host/env.rs -> src/host/cli/mod.rs", "no floor: src/host/new.rs"]);
+}
+
+#[test]
+fn every_file_that_the_page_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = page();
+    let is_path = |word: &&str| {
+        let tops = ["src/", "tests/", "docs/", "fixtures/", "packages/", ".cargo/"];
+        tops.iter().any(|top| word.starts_with(top)) && !word.contains(' ')
+    };
+    let named: Vec<&str> = page.lines().flat_map(quoted).filter(is_path).collect();
+    assert!(named.len() > 50);
+    let missing: Vec<_> = named.into_iter().filter(|path| !root.join(path).exists()).collect();
+    assert_eq!(missing, Vec::<&str>::new());
 }
 
 /// A small house in which all is well.
