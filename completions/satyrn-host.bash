@@ -451,7 +451,7 @@ _satyrn__host() {
             return 0
             ;;
         satyrn__host__subcmd__schema)
-            opts="-h --help drill-1 report-1 request-1 response-1"
+            opts="-h --help check-1 conform-results-1 doctor-1 drill-1 drill-results-1 report-1 request-1 response-1"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

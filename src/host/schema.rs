@@ -1,4 +1,4 @@
-//! The JSON Schemas of everything that is read or written, compiled in.
+//! The JSON Schemas of everything that is read or printed as JSON or YAML, compiled in.
 
 /// A schema by its name, `drill-1` for one.
 #[must_use]
@@ -7,13 +7,26 @@ pub fn text(name: &str) -> Option<&'static str> {
 }
 
 /// The names, sorted.
-pub const NAMES: [&str; 4] = ["drill-1", "report-1", "request-1", "response-1"];
+pub const NAMES: [&str; 8] = [
+    "check-1",
+    "conform-results-1",
+    "doctor-1",
+    "drill-1",
+    "drill-results-1",
+    "report-1",
+    "request-1",
+    "response-1",
+];
 
-const SCHEMAS: [(&str, &str); 4] = [
-    (NAMES[0], include_str!("../../schemas/drill-1.json")),
-    (NAMES[1], include_str!("../../schemas/report-1.json")),
-    (NAMES[2], include_str!("../../schemas/request-1.json")),
-    (NAMES[3], include_str!("../../schemas/response-1.json")),
+const SCHEMAS: [(&str, &str); 8] = [
+    (NAMES[0], include_str!("../../schemas/check-1.json")),
+    (NAMES[1], include_str!("../../schemas/conform-results-1.json")),
+    (NAMES[2], include_str!("../../schemas/doctor-1.json")),
+    (NAMES[3], include_str!("../../schemas/drill-1.json")),
+    (NAMES[4], include_str!("../../schemas/drill-results-1.json")),
+    (NAMES[5], include_str!("../../schemas/report-1.json")),
+    (NAMES[6], include_str!("../../schemas/request-1.json")),
+    (NAMES[7], include_str!("../../schemas/response-1.json")),
 ];
 
 #[cfg(test)]
@@ -54,6 +67,42 @@ mod tests {
         assert_eq!(files, NAMES);
         assert!(NAMES.iter().all(|name| text(name).is_some_and(|text| text.ends_with("}\n"))));
         assert_eq!(text("nope"), None);
+    }
+
+    /// What is only printed lists every member with a word on it, and has no others. The report is
+    /// left open, so that what a version adds later passes a schema of today.
+    #[test]
+    fn every_member_of_what_is_printed_is_described_and_there_are_no_others() {
+        fn walk(at: &str, schema: &Value, tried: &mut usize) {
+            if let Some(members) = schema["properties"].as_object() {
+                assert_eq!(schema["additionalProperties"], false, "{at}");
+                let required = words(&schema["required"]);
+                for (name, member) in members {
+                    let at = format!("{at}/{name}");
+                    let about = member["description"].as_str().unwrap_or_default();
+                    assert!(about.ends_with('.'), "{at}: {about:?}");
+                    // These two depend on what came of it.
+                    let may_be_missing = ["mismatches", "reason"].contains(&name.as_str());
+                    assert_eq!(required.contains(name), !may_be_missing, "{at}");
+                    *tried += 1;
+                    walk(&at, member, tried);
+                }
+            }
+            if schema["items"].is_object() {
+                walk(&format!("{at}/*"), &schema["items"], tried);
+            }
+            for (name, part) in schema["$defs"].as_object().into_iter().flatten() {
+                walk(&format!("{at}#{name}"), part, tried);
+            }
+        }
+        for (name, count) in
+            [("check-1", 5), ("conform-results-1", 18), ("doctor-1", 38), ("drill-results-1", 19)]
+        {
+            let (schema, _) = schema(name);
+            let mut tried = 0;
+            walk(name, &schema, &mut tried);
+            assert_eq!(tried, count, "{name}");
+        }
     }
 
     #[test]

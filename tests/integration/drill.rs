@@ -3,6 +3,7 @@
 use crate::common::{Ran, fixtures, host, run};
 #[cfg(target_os = "linux")]
 use crate::common::{await_until, running_in, runs_in};
+use crate::schema::validator;
 use serde_json::Value;
 use std::path::{MAIN_SEPARATOR, Path};
 use std::time::{Duration, Instant};
@@ -32,6 +33,9 @@ fn every_built_in_drill_holds() {
     let ran = drill(&fixtures(), &["--format", "json"]);
     let took = began.elapsed();
     let results: Value = serde_json::from_str(&ran.stdout).unwrap();
+    if let Err(fault) = validator("drill-results-1").validate(&results) {
+        panic!("{}: {fault}", fault.instance_path());
+    }
     let rows = results["results"].as_array().unwrap();
     let (late, failed): (Vec<_>, Vec<_>) =
         rows.iter().filter(|row| row["status"] == "failed").partition(|row| is_late_by_wine(row));
@@ -52,12 +56,12 @@ fn every_built_in_drill_holds() {
     // What was really reported is what the schema says.
     let schema = std::fs::read_to_string(fixtures().join("../schemas/report-1.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
+    let report_1 = validator("report-1");
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let members = [&schema["properties"], &schema["properties"]["process"]["properties"]].map(keys);
     for row in rows.iter().filter(|row| row["report"].is_object()) {
         let report = &row["report"];
-        if let Err(fault) = validator.validate(report) {
+        if let Err(fault) = report_1.validate(report) {
             panic!("{}: {fault}: {report}", row["name"]);
         }
         assert_eq!([report, &report["process"]].map(keys), members, "{}", row["name"]);

@@ -16,7 +16,8 @@ use implement::{Implement, short};
 
 const SCHEMA_EXAMPLES: &str = "\
 Examples:
-  satyrn-host schema report-1";
+  satyrn-host schema report-1
+  satyrn-host schema drill-1 >drill-1.json";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -109,7 +110,7 @@ enum Command {
     /// Say which engine would run here and why, and try it once; all that a bug report needs
     #[command(before_help = doctor::EXAMPLES, after_help = doctor::TABLES)]
     Doctor(Doctor),
-    /// Print the JSON Schema of a request, a response, a report or a drill file
+    /// Print the JSON Schema of what is read, a drill file for one, or of what is printed as JSON
     #[command(before_help = SCHEMA_EXAMPLES, after_help = PRINT_EXITS)]
     Schema {
         /// Which one
