@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use satyrn::host::exchange::observation::{Captured, Ended, Observation};
-use satyrn::host::report;
 use satyrn::host::implement::judge::{Terms, judge};
+use satyrn::host::implement::report::Report;
 use satyrn::line::MAX_CHARS;
 
 fuzz_target!(|input: (u8, bool, Vec<u8>, Vec<u8>)| {
@@ -33,5 +33,5 @@ fuzz_target!(|input: (u8, bool, Vec<u8>, Vec<u8>)| {
     assert!(line.chars().count() <= MAX_CHARS && !line.chars().any(char::is_control));
     assert_eq!(outcome.ok(), outcome.exit == 0);
     assert!(!outcome.ok() || ended == Ended::Exit(0));
-    assert!(!report::json(&outcome, None).contains('\n'));
+    assert!(!Report::new(&outcome, None).json().contains('\n'));
 });

@@ -1,163 +1,130 @@
-//! The JSON report (SPEC 2, `--format json`): one object, its members only ever appended to.
+//! Facts about one process and its environment, as a JSON report has them. Commands write them, and
+//! `drill`, `conform` and `doctor` read them back: members are only ever appended, and a reader takes
+//! no offence at one that it does not know.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use super::env::Environment;
+use super::exchange::launch::Launch;
 use super::exchange::observation::{Containment, Ended, Input, Observation, Stop};
-use super::implement::judge::{Launch, Outcome, Source};
-use super::implement::plan::Plan;
 
-/// The version of the report's shape.
-const REPORT: u32 = 1;
-
-#[derive(Serialize)]
-#[expect(clippy::struct_field_names, reason = "the members' names are given by the schema")]
-struct Report<'a> {
-    report: u32,
-    line: String,
-    ok: bool,
-    code: &'a str,
-    message: &'a str,
-    source: &'static str,
-    reason: Option<&'static str>,
-    launch: &'static str,
-    process: Process,
-    warnings: Vec<&'a str>,
-    environment: Vec<Passed<'a>>,
+/// Facts about a process; null where they are not known, and so is what a reader misses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// The absolute path of what was run.
+    pub program: Option<String>,
+    /// Its arguments.
+    pub args: Option<Vec<String>>,
+    /// Its working directory.
+    pub cwd: Option<String>,
+    /// Its process id.
+    pub pid: Option<u32>,
+    /// Whether it ran.
+    pub started: Option<bool>,
+    /// Whether every descendant was within reach of the last kill.
+    pub contained: Option<bool>,
+    /// Whether descendants had to be killed after its own exit.
+    pub orphaned: Option<bool>,
+    /// Descendants that still ran when the host gave up on them.
+    pub survivors: Option<u32>,
+    /// Its exit code.
+    pub exit_code: Option<i64>,
+    /// The name of the signal that ended it.
+    pub signal: Option<String>,
+    /// Whether the exit code mirrors the answer.
+    pub exit_agrees: Option<bool>,
+    /// Whether the deadline ended it.
+    pub timed_out: Option<bool>,
+    /// What became of what it was to read.
+    pub input_delivery: Option<Cow<'static, str>>,
+    /// Bytes read.
+    pub stdout_bytes: Option<u64>,
+    /// Whether the end of the stream was seen.
+    pub stdout_complete: Option<bool>,
+    /// Bytes read.
+    pub stderr_bytes: Option<u64>,
+    /// What was kept of it, with replacement characters.
+    pub stderr_tail: Option<String>,
+    /// Whether stdout was one JSON value.
+    pub response_present: Option<bool>,
+    /// Whether that value was a response.
+    pub response_valid: Option<bool>,
+    /// From before the start to after the last kill.
+    pub elapsed_ms: Option<u64>,
 }
 
-/// Facts about the engine's process; null where they are not known.
-#[derive(Serialize, Default)]
-struct Process {
-    program: Option<String>,
-    args: Option<Vec<String>>,
-    cwd: Option<String>,
-    pid: Option<u32>,
-    started: Option<bool>,
-    contained: Option<bool>,
-    orphaned: Option<bool>,
-    survivors: Option<u32>,
-    exit_code: Option<i64>,
-    signal: Option<String>,
-    exit_agrees: Option<bool>,
-    timed_out: Option<bool>,
-    input_delivery: Option<&'static str>,
-    stdout_bytes: Option<u64>,
-    stdout_complete: Option<bool>,
-    stderr_bytes: Option<u64>,
-    stderr_tail: Option<String>,
-    response_present: Option<bool>,
-    response_valid: Option<bool>,
-    elapsed_ms: Option<u64>,
+/// What a judge adds to the facts, in the midst of which it stands; `None` where it cannot tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Whether the exit code mirrors the answer.
+    pub exit_agrees: Option<bool>,
+    /// Whether stdout was one JSON value.
+    pub response_present: Option<bool>,
+    /// Whether that value was a response.
+    pub response_valid: Option<bool>,
 }
 
-/// A variable that was passed to the engine: its name, never its value, and why.
-#[derive(Serialize)]
-struct Passed<'a> {
-    name: &'a str,
-    why: &'a str,
+/// A variable that was passed to the process: its name, never its value, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passed {
+    /// Its name.
+    pub name: String,
+    /// Why it was passed.
+    pub why: String,
 }
 
-/// The report as one line of JSON, without its line feed.
-///
-/// `seen` is the plan and what was observed of it, where it came that far.
-#[must_use]
-pub fn json(outcome: &Outcome, seen: Option<(&Plan, &Observation)>) -> String {
-    let environment = seen.map(|(plan, _)| &plan.environment);
-    let report = Report {
-        report: REPORT,
-        line: outcome.line(),
-        ok: outcome.ok(),
-        code: &outcome.code,
-        message: &outcome.message,
-        source: match outcome.source {
-            Source::Engine => "engine",
-            Source::Host => "host",
-        },
-        reason: outcome.reason,
-        launch: match outcome.launch {
-            Launch::Completed => "completed",
-            Launch::LaunchFailed => "launch-failed",
-            Launch::Incomplete => "incomplete",
-        },
-        process: seen.map(|(plan, seen)| process(outcome, plan, seen)).unwrap_or_default(),
-        warnings: environment
-            .into_iter()
-            .flat_map(|environment| &environment.warnings)
-            .chain(&outcome.warnings)
-            .map(String::as_str)
-            .collect(),
-        environment: environment.map(passed).unwrap_or_default(),
-    };
-    // Plain structs of strings and numbers always serialise.
-    serde_json::to_string(&report).unwrap_or_default()
-}
-
-fn process(outcome: &Outcome, plan: &Plan, seen: &Observation) -> Process {
-    let launch = &plan.launch;
-    // A start that was cut off may have happened or not.
-    let started = match (seen.started, &seen.start_fault) {
-        (true, _) => Some(true),
-        (false, Some(_)) => Some(false),
-        (false, None) => None,
-    };
-    let ran = seen.start_fault.is_none();
-    let (exit_code, signal) = match &seen.ended {
-        Some(Ended::Exit(code)) => (Some(*code), None),
-        Some(Ended::Signal(name)) => (None, Some(name.clone())),
-        None => (None, None),
-    };
-    Process {
-        program: Some(launch.program.path().to_string_lossy().into_owned()),
-        args: Some(launch.args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect()),
-        cwd: Some(launch.cwd.to_string_lossy().into_owned()),
-        pid: seen.pid,
-        started,
-        contained: seen.containment.map(|reach| reach == Containment::Whole),
-        orphaned: seen.orphaned,
-        survivors: seen.survivors,
-        exit_code,
-        signal,
-        exit_agrees: outcome.exit_agrees,
-        timed_out: ran.then_some(seen.stop == Some(Stop::Deadline)),
-        input_delivery: seen.input.map(|input| match input {
-            Input::Delivered => "delivered",
-            Input::Failed => "failed",
-            Input::Unread => "unread",
-        }),
-        stdout_bytes: ran.then_some(seen.stdout.total),
-        stdout_complete: ran.then_some(seen.stdout.complete),
-        stderr_bytes: ran.then_some(seen.stderr.total),
-        stderr_tail: ran.then(|| String::from_utf8_lossy(&seen.stderr.bytes).into_owned()),
-        response_present: outcome.response_present,
-        response_valid: outcome.response_valid,
-        elapsed_ms: Some(u64::try_from(seen.elapsed.as_millis()).unwrap_or(u64::MAX)),
+impl Process {
+    /// What was asked for and what was seen of it.
+    #[must_use]
+    pub fn new(launch: &Launch, seen: &Observation, judged: Judged) -> Self {
+        // A start that was cut off may have happened or not.
+        let started = match (seen.started, &seen.start_fault) {
+            (true, _) => Some(true),
+            (false, Some(_)) => Some(false),
+            (false, None) => None,
+        };
+        let ran = seen.start_fault.is_none();
+        let (exit_code, signal) = match &seen.ended {
+            Some(Ended::Exit(code)) => (Some(*code), None),
+            Some(Ended::Signal(name)) => (None, Some(name.clone())),
+            None => (None, None),
+        };
+        Self {
+            program: Some(launch.program.path().to_string_lossy().into_owned()),
+            args: Some(launch.args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect()),
+            cwd: Some(launch.cwd.to_string_lossy().into_owned()),
+            pid: seen.pid,
+            started,
+            contained: seen.containment.map(|reach| reach == Containment::Whole),
+            orphaned: seen.orphaned,
+            survivors: seen.survivors,
+            exit_code,
+            signal,
+            exit_agrees: judged.exit_agrees,
+            timed_out: ran.then_some(seen.stop == Some(Stop::Deadline)),
+            input_delivery: seen.input.map(|input| match input {
+                Input::Delivered => "delivered".into(),
+                Input::Failed => "failed".into(),
+                Input::Unread => "unread".into(),
+            }),
+            stdout_bytes: ran.then_some(seen.stdout.total),
+            stdout_complete: ran.then_some(seen.stdout.complete),
+            stderr_bytes: ran.then_some(seen.stderr.total),
+            stderr_tail: ran.then(|| String::from_utf8_lossy(&seen.stderr.bytes).into_owned()),
+            response_present: judged.response_present,
+            response_valid: judged.response_valid,
+            elapsed_ms: Some(u64::try_from(seen.elapsed.as_millis()).unwrap_or(u64::MAX)),
+        }
     }
 }
 
-fn passed(environment: &Environment) -> Vec<Passed<'_>> {
-    environment.passed.iter().map(|(name, why)| Passed { name, why }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::implement::judge::refused;
-    use super::super::implement::refusal::Refusal;
-    use super::*;
-
-    #[test]
-    fn keys_stand_in_their_order() {
-        let text = json(&refused(&Refusal::Usage("x\ny".into())), None);
-        let keys = [
-            "{\"report\":1,\"line\":\"satyrn-engine: USAGE: x\\\\ny\",\"ok\":false,\"code\":\"USAGE\"",
-            ",\"message\":\"x\\ny\",\"source\":\"host\",\"reason\":null,\"launch\":\"launch-failed\"",
-            ",\"process\":{\"program\":null,\"args\":null,\"cwd\":null,\"pid\":null,\"started\":null",
-            ",\"contained\":null,\"orphaned\":null,\"survivors\":null,\"exit_code\":null",
-            ",\"signal\":null,\"exit_agrees\":null,\"timed_out\":null,\"input_delivery\":null",
-            ",\"stdout_bytes\":null,\"stdout_complete\":null,\"stderr_bytes\":null",
-            ",\"stderr_tail\":null,\"response_present\":null,\"response_valid\":null",
-            ",\"elapsed_ms\":null},\"warnings\":[],\"environment\":[]}",
-        ];
-        assert_eq!(text, keys.concat());
+impl Passed {
+    /// All variables of an environment.
+    #[must_use]
+    pub fn all(environment: &Environment) -> Vec<Self> {
+        let passed = environment.passed.iter();
+        passed.map(|(name, why)| Self { name: name.clone(), why: why.clone() }).collect()
     }
 }

@@ -4,6 +4,8 @@ use crate::common::{Ran, fixtures, host, run};
 #[cfg(target_os = "linux")]
 use crate::common::{await_until, running_in, runs_in};
 use crate::schema::validator;
+use satyrn::host::implement::report::Report;
+use serde::Deserialize;
 use serde_json::Value;
 use std::path::{MAIN_SEPARATOR, Path};
 use std::time::{Duration, Instant};
@@ -57,6 +59,7 @@ fn every_built_in_drill_holds() {
     let schema = std::fs::read_to_string(fixtures().join("../schemas/report-1.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let report_1 = validator("report-1");
+    let read_back = |report: &Value| serde_json::to_value(Report::deserialize(report).unwrap());
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let members = [&schema["properties"], &schema["properties"]["process"]["properties"]].map(keys);
     for row in rows.iter().filter(|row| row["report"].is_object()) {
@@ -65,6 +68,8 @@ fn every_built_in_drill_holds() {
             panic!("{}: {fault}: {report}", row["name"]);
         }
         assert_eq!([report, &report["process"]].map(keys), members, "{}", row["name"]);
+        // And nothing of it is lost on those who read it back.
+        assert_eq!(read_back(report).unwrap(), *report, "{}", row["name"]);
     }
     // Each refusal that can come of an engine, and each reason, is met by at least one drill.
     let met = |member: &str, word: &str| rows.iter().any(|row| row["report"][member] == word);

@@ -8,8 +8,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use facts::{Check, Engine, Environment, Facts, Place, System, Variable};
 
 use super::cli::doctor::Doctor;
@@ -17,7 +15,7 @@ use super::cli::implement::Implement;
 use super::cli::{self, Invocation};
 use super::context::Context;
 use super::drill::formats::millis;
-use super::drill::run::reported;
+use super::drill::run::{Reported, reported};
 use super::drill::stopped;
 use super::env::{self, same};
 use super::exchange::launch::Limits;
@@ -177,16 +175,15 @@ fn refusing(refusal: &Refusal) -> Engine {
 fn check(words: &[OsString], bound: Duration, stop: &Stop, vars: &[(OsString, OsString)]) -> Check {
     let mut host = self_command();
     host.arg("implement").args(words);
-    let (report, elapsed) = match reported(&mut host, bound, stop) {
+    let Reported { report, elapsed, .. } = match reported(&mut host, bound, stop) {
         Ok(reported) => reported,
         Err(why) => return Check::impossible(why),
     };
-    let report: Value = serde_json::from_str(report.get()).unwrap_or_default();
     Check {
-        line: report["line"].as_str().map(|line| without_values(line, vars)),
-        ok: report["ok"] == true,
+        line: Some(without_values(&report.line, vars)),
+        ok: report.ok,
         elapsed_ms: Some(millis(elapsed)),
-        contained: report["process"]["contained"].as_bool(),
+        contained: report.process.contained,
         trouble: None,
     }
 }

@@ -14,13 +14,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::formats::{Mismatch, Results, Row, State, millis};
-use super::judge::{differs, shown};
+use super::judge::differs;
 use super::pool::many;
 use super::run::{Reported, reported};
 use crate::host::cli::drill as cli;
 use crate::host::context::Context;
 use crate::host::env;
 use crate::host::exchange::launch::Limits;
+use crate::host::implement::judge::{Launch, Source};
+use crate::host::implement::report::Report;
 use crate::host::process::observed::{self, Stop};
 use crate::host::process::self_command;
 use crate::host::program::{absolute, command_line};
@@ -121,9 +123,9 @@ pub fn run(options: &cli::Conform, context: &Context) -> Result<Results, Fault> 
     let tried =
         many(1, Some(1), context, |_, stop| one(&cases[0], stop)).map_err(Fault::Stopped)?;
     let report = tried.into_iter().next().and_then(|row| row.report);
-    let report: Option<Value> = report.and_then(|report| serde_json::from_str(report.get()).ok());
-    if let Some(report) = report.filter(|report| report["launch"] == "launch-failed") {
-        return Err(format!("nothing could be tried: {}", shown(&report["line"])).into());
+    let report: Option<Report> = report.and_then(|report| serde_json::from_str(report.get()).ok());
+    if let Some(report) = report.filter(|report| report.launch == Launch::LaunchFailed) {
+        return Err(format!("nothing could be tried: {}", report.line).into());
     }
     let results = many(cases.len(), options.jobs, context, |index, stop| one(&cases[index], stop))
         .map_err(Fault::Stopped)?;
@@ -198,7 +200,7 @@ fn exchange(
     place: &Place,
     options: &cli::Conform,
     stop: &Stop,
-) -> Reported {
+) -> Result<Reported, String> {
     let mut command = self_command();
     command.args(["implement", "--format", "json", "--request"]).arg(request).args(engine);
     command.args(["--leash", "--"]).arg(&place.contract);
@@ -208,11 +210,10 @@ fn exchange(
     reported(&mut command, options.deadline.unwrap_or(Limits::default().deadline), stop)
 }
 
-fn row(case: &Case, place: &Place, ran: Reported, engine: &[OsString]) -> Row {
+fn row(case: &Case, place: &Place, ran: Result<Reported, String>, engine: &[OsString]) -> Row {
     let (mismatches, report, elapsed) = match ran {
-        Ok((report, elapsed)) => {
-            let value = serde_json::from_str(report.get()).unwrap_or(Value::Null);
-            (judge(case, place, &value), Some(report), elapsed)
+        Ok(Reported { report, text, elapsed }) => {
+            (judge(case, place, &report), Some(text), elapsed)
         }
         Err(why) => (vec![differs("run", "it can be run", why)], None, Duration::ZERO),
     };
@@ -231,30 +232,30 @@ fn row(case: &Case, place: &Place, ran: Reported, engine: &[OsString]) -> Row {
 }
 
 /// Compares the host's report with the case. Pure.
-fn judge(case: &Case, place: &Place, report: &Value) -> Vec<Mismatch> {
-    if report["source"] != "engine" {
+fn judge(case: &Case, place: &Place, report: &Report) -> Vec<Mismatch> {
+    if report.source != Source::Engine {
         // The host's own line says what is wrong with the answer.
-        return vec![differs("response", format!("code {}", case.code), shown(&report["line"]))];
+        return vec![differs("response", format!("code {}", case.code), &report.line)];
     }
     let mut found = Vec::new();
-    let code = shown(&report["code"]);
-    if code != case.code {
-        found.push(differs("code", &case.code, shown(&report["line"])));
+    if report.code != case.code {
+        found.push(differs("code", &case.code, &report.line));
     }
-    let process = &report["process"];
-    if process["exit_code"] != case.exit {
-        let seen = [&process["signal"], &process["exit_code"]];
-        let seen = seen.into_iter().find(|value| !value.is_null()).map_or("none".into(), shown);
+    let process = &report.process;
+    if process.exit_code != Some(i64::from(case.exit)) {
+        let code = || process.exit_code.map(|code| code.to_string());
+        let seen = process.signal.clone().or_else(code).unwrap_or_else(|| "none".to_owned());
         found.push(differs("exit", case.exit, seen));
     }
-    if process["stderr_bytes"] != 0 {
-        found.push(differs("stderr", "nothing", shown(&process["stderr_tail"])));
+    if process.stderr_bytes != Some(0) {
+        let seen = process.stderr_tail.as_deref().unwrap_or("null");
+        found.push(differs("stderr", "nothing", seen));
     }
-    if let Some(expected) = message_of(case, place).filter(|_| code == case.code) {
-        let seen = shown(&report["message"]);
+    if let Some(expected) = message_of(case, place).filter(|_| report.code == case.code) {
+        let seen = &report.message;
         let fits = match expected.strip_suffix(' ') {
             Some(start) if start.ends_with(':') => seen.starts_with(&expected),
-            _ => seen == expected,
+            _ => *seen == expected,
         };
         if !fits {
             found.push(differs("message", expected, seen));
@@ -311,10 +312,12 @@ mod tests {
         let cases = cases().unwrap();
         let judge = |name: &str, report: &Value| {
             let case = cases.iter().find(|case| case.name == name).unwrap();
-            judge(case, &place, report).into_iter().map(|found| found.what).collect::<Vec<_>>()
+            let report = Report::deserialize(report).unwrap();
+            judge(case, &place, &report).into_iter().map(|found| found.what).collect::<Vec<_>>()
         };
         let good = json!({
-            "source": "engine", "code": "CONTRACT_UNREADABLE", "line": "l",
+            "report": 1, "line": "l", "ok": false, "code": "CONTRACT_UNREADABLE", "source": "engine",
+            "reason": null, "launch": "completed", "warnings": [], "environment": [],
             "message": "cannot read contract /r/missing.yaml: in other words",
             "process": {"exit_code": 3, "signal": null, "stderr_bytes": 0, "stderr_tail": ""},
         });
@@ -332,11 +335,10 @@ mod tests {
         assert_eq!(with("/process/exit_code", Value::Null), ["exit"]);
         assert_eq!(with("/process/stderr_bytes", json!(1)), ["stderr"]);
         // A message without the system's words is the same to the last character.
-        let report = json!({
-            "source": "engine", "code": "INVALID_REQUEST",
-            "message": "unsupported protocol version 2; expected 1.",
-            "process": {"exit_code": 7, "stderr_bytes": 0},
-        });
+        let mut report = good.clone();
+        report["code"] = json!("INVALID_REQUEST");
+        report["message"] = json!("unsupported protocol version 2; expected 1.");
+        report["process"]["exit_code"] = json!(7);
         assert_eq!(judge("version-2", &report), ["message"]);
     }
 }

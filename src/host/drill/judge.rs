@@ -3,12 +3,14 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::formats::Mismatch;
 use super::script::{Action, Script};
 use super::values::Text;
 use crate::host::exchange::launch::Limits;
+use crate::host::implement::report::Report;
 
 /// How long after its deadline a host has to have ended.
 pub(super) const OVERTIME: Duration = Duration::from_secs(1);
@@ -45,7 +47,8 @@ pub(super) fn differs(what: &str, expected: impl Display, seen: impl Display) ->
 /// Compares what was seen with what is expected. Pure.
 pub(super) fn judge(script: &Script, seen: &Seen) -> Vec<Mismatch> {
     let expect = &script.expect;
-    let report: Option<Value> = seen.stdout.strip_suffix('\n').and_then(|text| {
+    // As it was printed, for the members that a drill names, and as the host means it.
+    let printed: Option<Value> = seen.stdout.strip_suffix('\n').and_then(|text| {
         serde_json::from_str(text).ok().filter(|_| !text.contains('\n')).filter(Value::is_object)
     });
     let mut found = Vec::new();
@@ -54,31 +57,36 @@ pub(super) fn judge(script: &Script, seen: &Seen) -> Vec<Mismatch> {
     if expect.exit.to_string() != exit {
         found.push(differs("exit", &expect.exit, exit));
     }
-    if report.is_none() && !seen.stdout.is_empty() {
+    if printed.is_none() && !seen.stdout.is_empty() {
         found.push(differs("stdout", "one JSON object and a line feed", &seen.stdout));
     }
-    let usage = report.as_ref().is_some_and(|report| report["code"] == "USAGE");
+    let report = printed.as_ref().map(Report::deserialize).and_then(|read| {
+        read.map_err(|why| found.push(differs("stdout", "a whole report", why))).ok()
+    });
+    let report = report.as_ref();
+    let usage = report.is_some_and(|report| report.code == "USAGE");
     if !seen.stderr.is_empty() && !usage {
         found.push(differs("stderr", "nothing", &seen.stderr));
     }
-    let member = |path: &str| {
-        path.split('.').fold(report.as_ref(), |value, name| value.and_then(|value| value.get(name)))
-    };
     let words = [
-        ("code", &expect.code),
-        ("message", &expect.message),
-        ("line", &expect.line),
-        ("reason", &expect.reason),
-        ("launch", &expect.launch),
+        ("code", &expect.code, report.map(|report| word(&report.code))),
+        ("message", &expect.message, report.map(|report| word(&report.message))),
+        ("line", &expect.line, report.map(|report| word(&report.line))),
+        ("reason", &expect.reason, report.map(|report| word(&report.reason))),
+        ("launch", &expect.launch, report.map(|report| word(report.launch))),
     ];
-    for (name, expected) in words {
+    for (name, expected, said) in words {
         let Some(expected) = expected else { continue };
         // A host that was killed has said nothing, which a drill may expect.
-        let text = member(name).map_or(String::new(), shown);
+        let text = said.unwrap_or_default();
         if !expected.matches(&text) {
             found.push(differs(name, expected, text));
         }
     }
+    let member = |path: &str| {
+        path.split('.')
+            .fold(printed.as_ref(), |value, name| value.and_then(|value| value.get(name)))
+    };
     for (path, expected) in &expect.report {
         match member(path) {
             Some(value) if matches(expected, value) => {}
@@ -87,9 +95,9 @@ pub(super) fn judge(script: &Script, seen: &Seen) -> Vec<Mismatch> {
         }
     }
     if let Some(expected) = &expect.warnings {
-        let warnings = member("warnings").and_then(Value::as_array).cloned().unwrap_or_default();
-        let fits = |(text, value): (&Text, &Value)| text.matches(&shown(value));
-        if expected.len() != warnings.len() || !expected.iter().zip(&warnings).all(fits) {
+        let warnings = report.map_or(&[][..], |report| &report.warnings);
+        let fits = |(text, warning): (&Text, &String)| text.matches(warning);
+        if expected.len() != warnings.len() || !expected.iter().zip(warnings).all(fits) {
             let expected: Vec<_> = expected.iter().map(Text::to_string).collect();
             found.push(differs("warnings", format!("{expected:?}"), Value::from(warnings)));
         }
@@ -104,9 +112,10 @@ pub(super) fn judge(script: &Script, seen: &Seen) -> Vec<Mismatch> {
         let shown = if left.is_empty() { "none".to_owned() } else { left.join("; ") };
         found.push(differs("survivors", expect.survivors, shown));
     }
-    let reported = member("process.survivors").and_then(Value::as_u64);
-    if reported.is_some_and(|survivors| survivors != u64::from(expect.survivors)) {
-        found.push(differs("process.survivors", expect.survivors, reported.unwrap_or_default()));
+    if let Some(survivors) = report.and_then(|report| report.process.survivors)
+        && survivors != expect.survivors
+    {
+        found.push(differs("process.survivors", expect.survivors, survivors));
     }
     found
 }
@@ -120,7 +129,83 @@ fn matches(expected: &Value, value: &Value) -> bool {
     }
 }
 
+/// A member as a drill names it: what is null is the word `null`.
+fn word(member: impl Serialize) -> String {
+    // Text, a word or null always serialises.
+    serde_json::to_value(member).map(|value| shown(&value)).unwrap_or_default()
+}
+
 /// A value as a person writes it: text without quotes.
-pub(super) fn shown(value: &Value) -> String {
+fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::implement::judge::refused;
+    use crate::host::implement::refusal::Refusal;
+
+    /// What differs, and what was seen there, where a host that ended with 2 printed `stdout`.
+    fn differing(expect: &str, stdout: &str) -> Vec<(String, String)> {
+        let text = format!("about: x\nengine: []\nexpect: {{exit: 2, {expect}}}\n");
+        let seen =
+            Seen { exit: Some("2".to_owned()), stdout: stdout.to_owned(), ..Seen::default() };
+        let found = judge(&Script::parse("x", &text).unwrap(), &seen);
+        found.into_iter().map(|found| (found.what, found.seen)).collect()
+    }
+
+    fn usage() -> Value {
+        let report = Report::new(&refused(&Refusal::Usage("why".to_owned())), None);
+        serde_json::from_str(&report.json()).unwrap()
+    }
+
+    #[test]
+    fn a_member_is_expected_by_its_word_and_any_other_by_its_path() {
+        let printed = format!("{}\n", usage());
+        for expect in [
+            "code: USAGE, message: why, line: 'satyrn-engine: USAGE: why'",
+            "code: USAGE, launch: launch-failed, reason: null, warnings: []",
+            "code: USAGE, report: {process.pid: null, source: host, ok: false, environment: []}",
+        ] {
+            assert_eq!(differing(expect, &printed), [], "{expect}");
+        }
+        for (expect, what, seen) in [
+            ("code: OK", "code", "USAGE"),
+            ("code: USAGE, reason: deadline", "reason", "null"),
+            ("code: USAGE, launch: completed", "launch", "launch-failed"),
+            ("code: USAGE, warnings: [x]", "warnings", "[]"),
+            ("code: USAGE, report: {process.pid: 1}", "process.pid", "null"),
+            ("code: USAGE, report: {process.later: 1}", "process.later", "no such member"),
+        ] {
+            assert_eq!(differing(expect, &printed), [(what.to_owned(), seen.to_owned())]);
+        }
+    }
+
+    /// A drill may name what this version of the report does not have.
+    #[test]
+    fn what_a_later_report_adds_can_be_expected() {
+        let mut later = usage();
+        later["process"]["later"] = 7.into();
+        let printed = format!("{later}\n");
+        assert_eq!(differing("code: USAGE, report: {process.later: 7}", &printed), []);
+    }
+
+    #[test]
+    fn what_is_missing_is_told_and_so_is_what_is_no_report() {
+        for name in ["code", "reason", "launch"] {
+            let mut cut = usage();
+            cut.as_object_mut().unwrap().remove(name);
+            let expect = "code: USAGE, reason: null, launch: launch-failed";
+            let found = differing(expect, &format!("{cut}\n"));
+            assert_eq!(found[0], ("stdout".to_owned(), format!("missing field `{name}`")));
+            assert!(found.contains(&(name.to_owned(), String::new())), "{found:?}");
+        }
+        for text in ["[1]\n", "{}", "{}\n{}\n", "x\n"] {
+            let found = differing("code: USAGE", text);
+            assert_eq!(found[0], ("stdout".to_owned(), text.to_owned()));
+        }
+        // One that was killed has said nothing, which a drill may expect.
+        assert_eq!(differing("line: ''", ""), []);
+    }
 }

@@ -20,6 +20,7 @@ use super::select::{Drill, missing};
 use crate::host::cli::drill as cli;
 use crate::host::context::Context;
 use crate::host::env;
+use crate::host::implement::report::Report;
 use crate::host::process::observed::{self, Stop};
 use crate::host::process::self_command;
 use crate::host::program::command_line;
@@ -190,12 +191,26 @@ fn stage(script: &Script) -> std::io::Result<(TempDir, PathBuf)> {
     Ok((dir, place))
 }
 
-/// The report of a host, and how long the host took; or why there is no report.
-pub(in crate::host) type Reported = Result<(Box<RawValue>, Duration), String>;
+/// What came of a host that reported.
+pub(in crate::host) struct Reported {
+    /// The report, read.
+    pub(in crate::host) report: Report,
+    /// The same as it was printed.
+    pub(in crate::host) text: Box<RawValue>,
+    /// How long the host took.
+    pub(in crate::host) elapsed: Duration,
+}
 
 /// Runs a host that has a stdin lifeline and prints a report. One that is not back in time is killed;
 /// whatever ends this runner ends the host too, since the other end of the lifeline goes with it.
-pub(in crate::host) fn reported(host: &mut Command, deadline: Duration, stop: &Stop) -> Reported {
+///
+/// # Errors
+/// Why there is no report.
+pub(in crate::host) fn reported(
+    host: &mut Command,
+    deadline: Duration,
+    stop: &Stop,
+) -> Result<Reported, String> {
     host.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let began = Instant::now();
     let mut host = host.spawn().map_err(|error| format!("cannot start the host: {error}"))?;
@@ -207,8 +222,10 @@ pub(in crate::host) fn reported(host: &mut Command, deadline: Duration, stop: &S
     let elapsed = began.elapsed();
     let text = stdout.recv_timeout(OVERTIME).unwrap_or_default();
     let _ = stderr.recv_timeout(OVERTIME);
-    let report = RawValue::from_string(text.trim_end().to_owned());
-    Ok((report.map_err(|_| format!("the host printed no report: {text}"))?, elapsed))
+    let none = |_| format!("the host printed no report: {text}");
+    let report = serde_json::from_str(&text).map_err(none)?;
+    let text = RawValue::from_string(text.trim_end().to_owned()).map_err(none)?;
+    Ok(Reported { report, text, elapsed })
 }
 
 /// Reads a stream to its end on a thread of its own.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::refusal::{Refusal, start_failed};
 use crate::host::exchange::observation::{
     CancelledBy, Containment, Ended, Observation, StartFault,
@@ -54,7 +56,8 @@ impl Outcome {
 }
 
 /// Who said it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The engine, in a response.
     Engine,
@@ -63,7 +66,8 @@ pub enum Source {
 }
 
 /// What can be said of the launch. Only `LaunchFailed` says that nothing ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Launch {
     /// The engine ran and ended by itself.
     Completed,

@@ -4,6 +4,7 @@ pub mod engines;
 pub mod judge;
 pub mod plan;
 pub mod refusal;
+pub mod report;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -17,13 +18,13 @@ use crate::host::exchange::observation::Observation;
 use crate::host::log::log;
 use crate::host::print::eprint_bounded;
 use crate::host::process::{self, Loss, Output, Supervision, bounded_write};
-use crate::host::report;
 use crate::line;
 use crate::protocol::MAX_BYTES;
 use engines::Parts;
 use judge::{Outcome, Terms, judge, refused};
 use plan::{Plan, deadline, plan};
 use refusal::{Refusal, start_failed};
+use report::Report;
 
 /// Judges one contract and returns the exit code; `name` is the program's own, as it was called.
 pub(super) fn run(options: &Implement, name: Option<&OsString>, parts: Parts) -> u8 {
@@ -93,7 +94,7 @@ fn implement(options: &Implement, json: bool, context: &Context, parts: Parts) -
 
 /// The verdict as it is printed.
 fn output(outcome: &Outcome, json: bool, seen: Option<(&Plan, &Observation)>) -> Output {
-    let mut text = if json { report::json(outcome, seen) } else { outcome.line() };
+    let mut text = if json { Report::new(outcome, seen).json() } else { outcome.line() };
     text.push('\n');
     Output { stdout: text.into_bytes(), stderr: Vec::new(), exit: outcome.exit }
 }
