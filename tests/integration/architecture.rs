@@ -57,11 +57,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// Arrows that are there all the same, each with its reason. One that is gone has to go here too.
-const EXCEPTIONS: &[(&str, &str, &str)] = &[(
-    "src/host/process/unix/worker.rs",
-    "src/host/process/unix/supervisor.rs",
-    "the clock that both share, `now`, stands in the supervisor's file",
-)];
+const EXCEPTIONS: &[(&str, &str, &str)] = &[];
 
 /// The page that describes the house.
 fn page() -> String {

@@ -3,6 +3,7 @@
 pub(in crate::host) mod bounded_write;
 mod channel;
 mod child;
+mod clock;
 mod launch;
 pub(in crate::host) mod observed;
 pub(in crate::host) mod self_ops;

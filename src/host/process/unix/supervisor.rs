@@ -10,8 +10,7 @@
 use std::fs::File;
 use std::io::{IsTerminal, PipeReader, Read};
 use std::os::unix::net::UnixStream;
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -22,6 +21,7 @@ use rustix::process::{
 
 use super::bounded_write::{self, timespec};
 use super::channel::{Decoder, Message};
+use super::clock::now;
 use super::signals::{self, Signals};
 use super::tree::{self, Tree};
 use super::{launch, worker};
@@ -70,12 +70,6 @@ pub(in crate::host) fn run(supervision: &Supervision<'_>, work: impl FnOnce() ->
 fn seclude() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-}
-
-/// The time since the supervisor first asked, which a fork goes on counting.
-pub(super) fn now() -> Duration {
-    static BEGAN: OnceLock<Instant> = OnceLock::new();
-    BEGAN.get_or_init(Instant::now).elapsed()
 }
 
 /// What the supervisor knows of its worker.

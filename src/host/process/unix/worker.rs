@@ -16,8 +16,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::channel::{Message, send};
+use super::clock::now;
 use super::signals::{CANCELLING, LIFELINE, ORPHANED, Set, Signals, ignored, learn_ignored};
-use super::supervisor::now;
 use crate::host::exchange::cancel::Cancel;
 use crate::host::exchange::observation::CancelledBy;
 use crate::host::process::{Output, Supervision};
