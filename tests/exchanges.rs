@@ -126,9 +126,9 @@ mod unix {
 
     pub(super) fn what_was_asked_for_before_ends_the_next() {
         let cancel = Cancel::default();
-        cancel.ask(CancelledBy::Leash);
+        cancel.ask(CancelledBy::Lifeline);
         let seen = exchange(&shell("sleep 60"), &Limits::default(), &cancel);
-        assert_eq!(seen.stop, Some(Stop::Cancelled(CancelledBy::Leash)));
+        assert_eq!(seen.stop, Some(Stop::Cancelled(CancelledBy::Lifeline)));
         assert!(seen.elapsed < Duration::from_secs(2), "{:?}", seen.elapsed);
         assert_eq!(run(&shell("exit 3")).ended, Some(Ended::Exit(3)));
     }

@@ -21,7 +21,7 @@ use crate::host::cli::drill as cli;
 use crate::host::context::Context;
 use crate::host::env;
 use crate::host::exchange::launch::Limits;
-use crate::host::implement::judge::{Launch, Source};
+use crate::host::implement::judge::{LaunchState, Source};
 use crate::host::implement::report::Report;
 use crate::host::process::observed::{self, Stop};
 use crate::host::process::self_command;
@@ -124,7 +124,7 @@ pub fn run(options: &cli::Conform, context: &Context) -> Result<Results, Fault> 
         many(1, Some(1), context, |_, stop| one(&cases[0], stop)).map_err(Fault::Stopped)?;
     let report = tried.into_iter().next().and_then(|row| row.report);
     let report: Option<Report> = report.and_then(|report| serde_json::from_str(report.get()).ok());
-    if let Some(report) = report.filter(|report| report.launch == Launch::LaunchFailed) {
+    if let Some(report) = report.filter(|report| report.launch == LaunchState::LaunchFailed) {
         return Err(format!("nothing could be tried: {}", report.line).into());
     }
     let results = many(cases.len(), options.jobs, context, |index, stop| one(&cases[index], stop))

@@ -95,7 +95,7 @@ pub enum CancelledBy {
     /// A signal: its number and its name.
     Signal(u8, &'static str),
     /// The end of the host's own stdin, its lifeline, with `--leash`.
-    Leash,
+    Lifeline,
 }
 
 /// What became of the input on the program's stdin.

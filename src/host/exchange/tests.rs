@@ -227,13 +227,13 @@ async fn cancelling_ends_it_and_names_who_asked_first() {
     let asked = cancel.clone();
     let (stop, ..) = run(b"", limits(30_000), &cancel, async |far| {
         sleep(Duration::from_millis(10)).await;
-        asked.ask(CancelledBy::Leash);
+        asked.ask(CancelledBy::Lifeline);
         asked.ask(CancelledBy::Signal(2, "SIGINT"));
         std::future::pending::<()>().await;
         Some(far.stdout)
     })
     .await;
-    assert_eq!(stop, Some(Stop::Cancelled(CancelledBy::Leash)));
+    assert_eq!(stop, Some(Stop::Cancelled(CancelledBy::Lifeline)));
     tokio::time::timeout(Duration::ZERO, cancel.asked(2)).await.unwrap();
 }
 

@@ -65,7 +65,7 @@ mod tests {
         };
         let killed = || Some(Ended::Signal("SIGKILL".to_owned()));
         let no_process = StartFault::System("full".to_owned());
-        let by = CancelledBy::Leash;
+        let by = CancelledBy::Lifeline;
         let lost = Some(Containment::Lost);
         let stopped = |stop| Observation { stop: Some(stop), ended: killed(), ..whole() };
         for (seen, expected) in [

@@ -30,7 +30,7 @@ pub struct Outcome {
     /// A word for scripts, where the code alone does not tell.
     pub reason: Option<&'static str>,
     /// What can be said of the launch.
-    pub launch: Launch,
+    pub launch: LaunchState,
     /// Whether stdout was one JSON value; `None` where nothing ran.
     pub response_present: Option<bool>,
     /// Whether that value was a response.
@@ -68,7 +68,7 @@ pub enum Source {
 /// What can be said of the launch. Only `LaunchFailed` says that nothing ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Launch {
+pub enum LaunchState {
     /// The engine ran and ended by itself.
     Completed,
     /// No engine ran.
@@ -98,8 +98,8 @@ pub fn refused(refusal: &Refusal) -> Outcome {
         source: Source::Host,
         reason: refusal.reason(),
         launch: match refusal {
-            Refusal::HostFailed(_) => Launch::Incomplete,
-            _ => Launch::LaunchFailed,
+            Refusal::HostFailed(_) => LaunchState::Incomplete,
+            _ => LaunchState::LaunchFailed,
         },
         response_present: None,
         response_valid: None,
@@ -142,11 +142,11 @@ pub fn judge(terms: Terms, seen: &Observation) -> Outcome {
         (None, Ok(Ok(response))) => answered(seen, response), // rows 9 to 11
     };
     let launch = if outcome.reason == Some(UV_FAILED) {
-        Launch::LaunchFailed
+        LaunchState::LaunchFailed
     } else if seen.stop.is_some() || seen.ended.is_none() {
-        Launch::Incomplete
+        LaunchState::Incomplete
     } else {
-        Launch::Completed
+        LaunchState::Completed
     };
     Outcome { launch, response_present: Some(present), response_valid: Some(valid), ..outcome }
 }
@@ -192,7 +192,7 @@ fn answered(seen: &Observation, response: Response) -> Outcome {
         exit,
         source: Source::Engine,
         reason: None,
-        launch: Launch::Completed,
+        launch: LaunchState::Completed,
         response_present: None,
         response_valid: None,
         exit_agrees,
@@ -258,7 +258,7 @@ fn start_fault(fault: &StartFault) -> Refusal {
 fn cancelled(by: &CancelledBy) -> Refusal {
     let detail = match by {
         CancelledBy::Signal(_, name) => format!("cancelled by {name}"),
-        CancelledBy::Leash => "cancelled: the caller closed the leash".to_owned(),
+        CancelledBy::Lifeline => "cancelled: the caller closed the leash".to_owned(),
     };
     Refusal::Cancelled { by: by.clone(), detail }
 }

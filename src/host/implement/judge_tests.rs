@@ -79,7 +79,7 @@ fn the_table() {
             Some("signal"),
         ),
         (
-            stopped(Stop::Cancelled(CancelledBy::Leash), seen("", killed())),
+            stopped(Stop::Cancelled(CancelledBy::Lifeline), seen("", killed())),
             "ENGINE_CANCELLED: cancelled: the caller closed the leash",
             143,
             Some("leash"),
@@ -258,10 +258,10 @@ fn the_table() {
     assert_eq!(shown.map(|(exit, _)| exit_shown(exit)), shown.map(|(_, text)| text));
     let outcome = refused(&Refusal::Usage("what".into())); // row 1
     assert_eq!((outcome.line(), outcome.exit), ("satyrn-engine: USAGE: what".into(), 2));
-    assert_eq!(outcome.launch, Launch::LaunchFailed);
+    assert_eq!(outcome.launch, LaunchState::LaunchFailed);
     let outcome = refused(&Refusal::HostFailed("what".into()));
     assert_eq!((outcome.line(), outcome.exit), ("satyrn-engine: HOST_FAILED: what".into(), 1));
-    assert_eq!(outcome.launch, Launch::Incomplete, "an engine may have run");
+    assert_eq!(outcome.launch, LaunchState::Incomplete, "an engine may have run");
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn uvs_own_failures_mean_that_the_engine_never_ran() {
     ] {
         let outcome = judge(uv, &stderr(text, seen("", exit(code))));
         assert_eq!(outcome.line(), format!("satyrn-engine: ENGINE_START_FAILED: {line}"));
-        assert_eq!(outcome.launch, Launch::LaunchFailed);
+        assert_eq!(outcome.launch, LaunchState::LaunchFailed);
     }
     let traceback = "Traceback (most recent call last):\n  x\nerror: y\n";
     for (terms, observation) in [
@@ -311,9 +311,9 @@ fn facts_beside_the_verdict() {
     assert_eq!(present("[]"), (Some(true), Some(false)));
     assert_eq!(present(""), (Some(false), Some(false)));
     let launch = |observation| judge(TERMS, &observation).launch;
-    assert_eq!(launch(seen(OK, exit(0))), Launch::Completed);
-    assert_eq!(launch(stopped(Stop::Deadline, seen("", killed()))), Launch::Incomplete);
-    assert_eq!(launch(Observation { ended: None, ..seen(NO, exit(0)) }), Launch::Incomplete);
+    assert_eq!(launch(seen(OK, exit(0))), LaunchState::Completed);
+    assert_eq!(launch(stopped(Stop::Deadline, seen("", killed()))), LaunchState::Incomplete);
+    assert_eq!(launch(Observation { ended: None, ..seen(NO, exit(0)) }), LaunchState::Incomplete);
 }
 
 fn any_ended() -> impl Strategy<Value = Option<Ended>> {

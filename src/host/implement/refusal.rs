@@ -70,7 +70,7 @@ impl Refusal {
             Self::Usage(_) => 2,
             Self::StartFailed { .. } => 69,
             Self::Cancelled { by: CancelledBy::Signal(number, _), .. } => 128 + *number,
-            Self::Cancelled { by: CancelledBy::Leash, .. } => 143,
+            Self::Cancelled { by: CancelledBy::Lifeline, .. } => 143,
             Self::Timeout(_) => 124,
             Self::Malformed { .. } => 76,
             Self::Crashed { .. } => 70,
@@ -87,7 +87,7 @@ impl Refusal {
             | Self::Malformed { reason, .. }
             | Self::Crashed { reason, .. } => Some(reason),
             Self::Cancelled { by: CancelledBy::Signal(..), .. } => Some("signal"),
-            Self::Cancelled { by: CancelledBy::Leash, .. } => Some("leash"),
+            Self::Cancelled { by: CancelledBy::Lifeline, .. } => Some("leash"),
             Self::Timeout(_) => Some("deadline"),
         }
     }
@@ -111,9 +111,9 @@ impl Refusal {
                     Self::Cancelled { by: CancelledBy::Signal(2, "SIGINT"), detail: detail() }
                 }
                 Self::Cancelled { by: CancelledBy::Signal(..), .. } => {
-                    Self::Cancelled { by: CancelledBy::Leash, detail: detail() }
+                    Self::Cancelled { by: CancelledBy::Lifeline, detail: detail() }
                 }
-                Self::Cancelled { by: CancelledBy::Leash, .. } => Self::Timeout(detail()),
+                Self::Cancelled { by: CancelledBy::Lifeline, .. } => Self::Timeout(detail()),
                 Self::Timeout(_) => Self::Malformed { reason: "x", detail: detail() },
                 Self::Malformed { .. } => Self::Crashed { reason: "x", detail: detail() },
                 Self::Crashed { .. } => Self::HostFailed(detail()),

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::judge::{Launch, Outcome, Source};
+use super::judge::{LaunchState, Outcome, Source};
 use super::plan::Plan;
 use crate::host::exchange::observation::Observation;
 use crate::host::report::{Judged, Passed, Process};
@@ -31,7 +31,7 @@ pub struct Report {
     #[serde(deserialize_with = "Option::deserialize")]
     pub reason: Option<String>,
     /// What can be said of the launch.
-    pub launch: Launch,
+    pub launch: LaunchState,
     /// Facts about the engine's process.
     pub process: Process,
     /// Remarks of the host and of the engine.
@@ -105,7 +105,9 @@ mod tests {
     #[test]
     fn every_word_is_read_back_as_it_was_written() {
         for source in [Source::Engine, Source::Host] {
-            for launch in [Launch::Completed, Launch::LaunchFailed, Launch::Incomplete] {
+            for launch in
+                [LaunchState::Completed, LaunchState::LaunchFailed, LaunchState::Incomplete]
+            {
                 let process =
                     Process { input_delivery: Some("unread".into()), ..Process::default() };
                 let environment = vec![Passed { name: "PATH".into(), why: "listed".into() }];

@@ -168,7 +168,7 @@ fn follow_parent(signal: Signal) -> bool {
     rustix::process::set_parent_process_death_signal(Some(signal)).is_ok()
 }
 
-/// No such request here: the inner host looks for itself whether its parent is still there.
+/// No such request here: the worker looks for itself whether its parent is still there.
 #[cfg(not(target_os = "linux"))]
 fn follow_parent(_: Signal) -> bool {
     true

@@ -142,14 +142,14 @@ pub(in crate::host) fn forward_cancels(cancel: &Cancel) -> std::io::Result<JoinH
             for number in signals.came_in(&bytes[..read]) {
                 match CANCELLING.iter().find(|(cancelling, ..)| *cancelling == number) {
                     Some((_, code, name)) => cancel.ask(CancelledBy::Signal(*code, name)),
-                    None if number == LIFELINE && lifeline => cancel.ask(CancelledBy::Leash),
+                    None if number == LIFELINE && lifeline => cancel.ask(CancelledBy::Lifeline),
                     None => {}
                 }
             }
             if orphaned || supervisor.is_some() && getppid() != supervisor {
                 // Nobody is left to hear the verdict; what counts is that nothing stays.
-                cancel.ask(CancelledBy::Leash);
-                cancel.ask(CancelledBy::Leash);
+                cancel.ask(CancelledBy::Lifeline);
+                cancel.ask(CancelledBy::Lifeline);
             }
             CHANGED.notify_waiters();
             tokio::select! {

@@ -80,7 +80,7 @@ pub(in crate::host) fn forward_cancels(cancel: &Cancel) -> std::io::Result<JoinH
             // Whatever is written to the lifeline is of no interest; only its end is.
             let mut bytes = [0; 4096];
             while std::io::stdin().lock().read(&mut bytes).is_ok_and(|read| read > 0) {}
-            cancel.ask(CancelledBy::Leash);
+            cancel.ask(CancelledBy::Lifeline);
         });
     }
     let cancel = cancel.clone();
