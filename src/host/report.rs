@@ -85,7 +85,8 @@ impl Process {
             (false, Some(_)) => Some(false),
             (false, None) => None,
         };
-        let ran = seen.start_fault.is_none();
+        // What was under way when the host itself failed was not seen to its end.
+        let ran = seen.start_fault.is_none() && seen.host_fault.is_none();
         let (exit_code, signal) = match &seen.ended {
             Some(Ended::Exit(code)) => (Some(*code), None),
             Some(Ended::Signal(name)) => (None, Some(name.clone())),
@@ -126,5 +127,35 @@ impl Passed {
     pub fn all(environment: &Environment) -> Vec<Self> {
         let passed = environment.passed.iter();
         passed.map(|(name, why)| Self { name: name.clone(), why: why.clone() }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::exchange::launch::{Capture, Program, Stdin};
+
+    #[test]
+    fn what_was_not_seen_is_null() {
+        let launch = Launch {
+            program: Program::File("/e".into()),
+            args: Vec::new(),
+            cwd: "/".into(),
+            env: Vec::new(),
+            stdin: Stdin::Bytes(Vec::new()),
+            stdout: Capture::Head(1),
+            stderr: Capture::Tail(1),
+        };
+        let process = |seen: Observation| Process::new(&launch, &seen, Judged::default());
+        let ran = process(Observation { started: true, ..Observation::default() });
+        assert_eq!(
+            (ran.started, ran.timed_out, ran.stdout_bytes),
+            (Some(true), Some(false), Some(0))
+        );
+        let failed =
+            process(Observation { host_fault: Some("x".into()), ..Observation::default() });
+        let facts = (failed.started, failed.timed_out, failed.stdout_bytes, failed.stderr_tail);
+        assert_eq!(facts, (None, None, None, None));
+        assert_eq!((failed.contained, failed.survivors), (None, None));
     }
 }

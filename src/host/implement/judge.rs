@@ -143,7 +143,10 @@ pub fn judge(terms: Terms, seen: &Observation) -> Outcome {
     };
     let launch = if outcome.reason == Some(UV_FAILED) {
         LaunchState::LaunchFailed
-    } else if seen.stop.is_some() || seen.ended.is_none() {
+    } else if seen.stop.is_some()
+        || seen.ended.is_none()
+        || seen.containment == Some(Containment::Lost)
+    {
         LaunchState::Incomplete
     } else {
         LaunchState::Completed

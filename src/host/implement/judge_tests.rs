@@ -369,3 +369,23 @@ proptest! {
         prop_assert_eq!(outcome.ok(), agrees);
     }
 }
+
+/// What may still run unseen has not answered, whatever it says; a refusal of its own neither.
+#[test]
+fn an_engine_that_has_blinded_the_host_is_not_believed() {
+    for (answer, code) in [(OK, 0), (NO, 3)] {
+        let whole =
+            Observation { containment: Some(Containment::Whole), ..seen(answer, exit(code)) };
+        let believed = judge(TERMS, &whole);
+        assert_eq!((believed.source, believed.launch), (Source::Engine, LaunchState::Completed));
+        let lost = Observation { containment: Some(Containment::Lost), ..whole };
+        let outcome = judge(TERMS, &lost);
+        let line = "satyrn-engine: HOST_FAILED: what the engine has left running could not be seen \
+                    to its end";
+        assert_eq!((outcome.line().as_str(), outcome.exit), (line, 1));
+        assert_eq!((outcome.source, outcome.launch), (Source::Host, LaunchState::Incomplete));
+    }
+    let failed = Observation { host_fault: Some("no room".to_owned()), ..Observation::default() };
+    let outcome = judge(TERMS, &failed);
+    assert_eq!((outcome.line().as_str(), outcome.exit), ("satyrn-engine: HOST_FAILED: no room", 1));
+}

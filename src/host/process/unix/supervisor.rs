@@ -319,7 +319,7 @@ impl Supervisor<'_> {
 
     /// Waits for the worker's end for a moment, then brings it about.
     fn reap(&mut self) -> Option<WaitIdStatus> {
-        let until = now() + SWEEP;
+        let (mut until, mut killed) = (now() + SWEEP, false);
         loop {
             match waitid(WaitId::Pid(self.worker), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
                 Ok(Some(status)) => return Some(status),
@@ -327,10 +327,13 @@ impl Supervisor<'_> {
                 Err(_) => return None,
                 Ok(None) => {}
             }
-            let left = until.saturating_sub(now());
+            let mut left = until.saturating_sub(now());
+            if left.is_zero() && killed {
+                return None;
+            }
             if left.is_zero() {
                 let _ = kill_process(self.worker, Signal::KILL);
-                return None;
+                (until, left, killed) = (now() + SWEEP, SWEEP, true);
             }
             // Its end is one of the signals that can be read.
             let _ = poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&timespec(left)));
