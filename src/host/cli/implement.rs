@@ -103,9 +103,10 @@ pub enum Format {
     Json,
 }
 
-/// Reads the words after `implement` as scripts and editors write them: some of the options below,
-/// each once, and one path. Anything else, right or wrong, is `None`, and clap decides: it takes
-/// longer to set up than an engine to answer. A test holds this to what clap says.
+/// Reads the words after `implement` as scripts and editors write them: some of the options above,
+/// each once, and one path. Anything else, right or wrong, is `None`, and clap decides. Set up for this
+/// command alone, clap costs 18 % of the instructions of a whole run (`docs/performance.md`). A test
+/// holds this to what clap says.
 pub(super) fn short(words: &[OsString]) -> Option<Implement> {
     let mut contract = None;
     let (mut repo, mut engine, mut engine_repo, mut drill) = (None, None, None, None);
