@@ -114,23 +114,36 @@ fn a_full_stdout_is_waited_for_within_the_deadline() {
 /// What the guard waits for then is room, no longer its own process.
 #[test]
 fn who_cancels_while_stdout_is_full_is_heard() {
+    // An engine that is there until it is told to answer, so that nobody has to be quick to see it.
+    let dir = tempfile::tempdir().unwrap();
+    let go = dir.path().join("go");
+    let text = format!(
+        "#!/bin/sh\ncat >/dev/null; while [ ! -e '{}' ]; do :; done\nprintf '%s' '{ANSWER}'\n",
+        go.display()
+    );
+    let engine = script(dir.path(), "engine", &text);
     let waits = |host: &std::process::Child| {
         let children = format!("/proc/{0}/task/{0}/children", host.id());
         let none = || std::fs::read_to_string(&children).unwrap().is_empty();
         await_until("the exchange runs", || !none());
+        std::fs::write(&go, "").unwrap();
         await_until("the exchange is over", none);
+        std::fs::remove_file(&go).unwrap();
     };
     for (signal, exit) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let (_read, write) = full_pipe(true);
-        let child = host().arg("implement").arg(good()).stdout(write).spawn();
-        let mut child = child.unwrap();
+        let mut host = host();
+        host.args(["implement", "--engine"]).arg(&engine).arg(good()).stdout(write);
+        let mut child = host.spawn().unwrap();
+        drop(host);
         waits(&child);
         kill_process(Pid::from_child(&child), signal).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(exit));
     }
     let (_read, write) = full_pipe(true);
     let mut leashed = host();
-    leashed.args(["implement", "--leash"]).arg(good()).stdin(Stdio::piped()).stdout(write);
+    leashed.args(["implement", "--leash", "--engine"]).arg(&engine).arg(good());
+    leashed.stdin(Stdio::piped()).stdout(write);
     let mut child = leashed.spawn().unwrap();
     drop(leashed);
     waits(&child);
