@@ -108,7 +108,8 @@ async fn converse(
         pump.wind_down(child.gone(), until, cancel).await;
     }
     let end = child.destroy(limits.sweep);
-    pump.drain().await;
+    let over = pump.drain().await;
+    seen.stop = seen.stop.or(over);
     // Who was asked to stop has not crashed.
     let wished = matches!(&end.ended, Some(Ended::Signal(by)) if WISHES.contains(&by.as_str()));
     if seen.stop.is_none() && wished {

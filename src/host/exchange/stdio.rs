@@ -140,8 +140,9 @@ where
         }
     }
 
-    /// Moves what is left in the pipes once the other ends are dead.
-    pub(super) async fn drain(&mut self) {
+    /// Moves what is left in the pipes once the other ends are dead. That may be more than is kept, where
+    /// the host itself was kept from reading it before.
+    pub(super) async fn drain(&mut self) -> Option<Stop> {
         let rest = async {
             while self.stdin.is_some() || self.stdout.is_some() || self.stderr.is_some() {
                 poll_fn(|cx| self.poll_step(cx)).await;
@@ -149,6 +150,7 @@ where
         };
         // Only a process outside the tree can still hold a pipe; it is not waited for.
         let _ = timeout(LAST_READ, rest).await;
+        self.over().map(Stop::OutputLimit)
     }
 
     /// Takes what is there, without blocking, a bounded number of times.

@@ -134,6 +134,22 @@ async fn stdout_up_to_the_cap_is_kept_and_one_byte_more_ends_it() {
     }
 }
 
+/// A host that does not get a processor while the grace passes finds the bytes only afterwards.
+#[tokio::test(start_paused = true)]
+async fn what_is_found_above_the_cap_at_the_very_end_counts_too() {
+    for (bytes, over) in [(1000, None), (1001, Some(Stop::OutputLimit(Stream::Stdout)))] {
+        let head = Capture::Head(1000);
+        let (mut pump, mut far) = pair_keeping(b"", [&head, &STDERR], limits(30_000));
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let stop = pump.run(|| true, std::future::ready(()), deadline, &Cancel::default()).await;
+        assert_eq!(stop, None);
+        far.stdout.write_all(&vec![b'x'; bytes]).await.unwrap();
+        drop(far);
+        assert_eq!(pump.drain().await, over);
+        assert_eq!(pump.captured().0.bytes.len(), 1000);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_end_of_stderr_is_kept() {
     let (limits, tail) = (limits(1000), Capture::Tail(1000));

@@ -8,7 +8,7 @@
 //! to say of a worker that is lost is handed in.
 
 use std::fs::File;
-use std::io::{IsTerminal, PipeReader, Read};
+use std::io::{ErrorKind, IsTerminal, PipeReader, Read};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -114,6 +114,7 @@ fn start<'a>(supervision: &'a Supervision<'a>) -> Result<Option<Supervisor<'a>>,
     let fork = || {
         let null = File::open("/dev/null")?;
         let (near, far) = UnixStream::pair()?;
+        near.set_nonblocking(true)?;
         let worker = launch::fork()?;
         if worker.is_none() {
             drop(near);
@@ -230,9 +231,19 @@ impl Supervisor<'_> {
             let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
             fds.extend(self.channel.as_ref().map(|channel| PollFd::new(channel, PollFlags::IN)));
             fds.extend(self.lifeline.as_ref().map(|line| PollFd::new(line, PollFlags::IN)));
-            // An interrupted or failed poll is no event; the loop looks at everything again.
-            if poll(&mut fds, Some(&timespec(left))).is_err() {
-                continue;
+            let polled = poll(&mut fds, Some(&timespec(left)));
+            match polled {
+                Err(Errno::INTR) => continue,
+                // Somebody has taken the descriptors that poll may look at; what is open still works.
+                Err(_) => {
+                    self.read();
+                    if self.result.is_some() {
+                        return End::Result;
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+                Ok(_) => {}
             }
             let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
             if self.lifeline.is_some() && ready.last() == Some(&true) {
@@ -265,14 +276,11 @@ impl Supervisor<'_> {
     /// Reads once, without waiting; false when there is no more. What is garbled ends the channel.
     fn read(&mut self) -> bool {
         let Some(channel) = &mut self.channel else { return false };
-        let mut fds = [PollFd::new(channel, PollFlags::IN)];
-        if !poll(&mut fds, Some(&timespec(Duration::ZERO))).is_ok_and(|ready| ready > 0) {
-            return false;
-        }
         let mut bytes = [0; 4096];
         match channel.read(&mut bytes) {
             Ok(read @ 1..) => self.decoder.push(&bytes[..read]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
             Ok(0) | Err(_) => {
                 self.channel = None;
                 return false;

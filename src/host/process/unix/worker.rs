@@ -26,6 +26,9 @@ use crate::host::process::{Output, Supervision};
 #[cfg(not(target_os = "linux"))]
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How late an exchange may begin without a word: the supervisor waits longer than that in any case.
+const LATE: Duration = Duration::from_millis(20);
+
 /// What this process is as a worker, for its whole life; nothing where it is none.
 static WORKER: OnceLock<Worker> = OnceLock::new();
 
@@ -66,9 +69,10 @@ fn say(message: &Message) {
     }
 }
 
-/// Tells the supervisor the deadline, if it is another one than was known before.
+/// Tells the supervisor the deadline, if it is another one than was known before, or begins so much
+/// later that this would take from the worker's time to end.
 pub(in crate::host) fn announce_deadline(deadline: Duration) {
-    if WORKER.get().is_none_or(|worker| worker.deadline == deadline) {
+    if WORKER.get().is_none_or(|worker| worker.deadline == deadline && now() < LATE) {
         return;
     }
     say(&Message::Deadline(now() + deadline, format!("{deadline:?}")));
