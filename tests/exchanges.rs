@@ -5,7 +5,7 @@
 
 #[cfg(not(unix))]
 fn main() {
-    println!("0 passed, 0 failed");
+    println!("not on this system: its exchanges are tried through the host");
 }
 
 #[cfg(unix)]
